@@ -29,7 +29,7 @@ impl Grants {
             outside: GrantOutside::Beyond,
             is_universal: false,
         });
-        let sequences = Sequences { all: all.collect() };
+        let sequences = Sequences::new(all.collect());
         let gid = |name: &str| {
             let is_group = |grant: &&Grant| grant.kind == GrantKind::Group.to_string() && grant.name == name;
             snapshot.grants.iter().find(is_group).and_then(|grant| grant.group)
@@ -45,7 +45,7 @@ impl Grants {
             of_accounts.insert(association.account.clone(), grants);
         }
         Self {
-            effects: Effects::of(&sequences, |place| effect(&snapshot.grants[place])),
+            effects: Effects::of(&sequences, snapshot.grants.iter().map(effect).collect()),
             scopes,
             of_accounts,
         }

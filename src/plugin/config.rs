@@ -89,7 +89,7 @@ pub struct Config {
     /// What `Grant` and `Adjust` lines say; none where nobody can be charged.
     pub grants: Arc<Sequences>,
     /// Our own settings.
-    pub settings: Settings,
+    pub settings: Arc<Settings>,
     /// Their lines with the place of each, where a snapshot is asked for.
     written: Option<String>,
     /// What a snapshot says of both, where one is asked for.
@@ -100,19 +100,19 @@ pub struct Config {
 #[derive(Clone, Debug)]
 pub struct InForce {
     /// What holds.
-    pub settings: Settings,
+    pub settings: Arc<Settings>,
     /// Lines of multifactor2.conf, each with its place in a comment; `None` where the settings are those of before.
     written: Option<String>,
 }
 
 impl InForce {
     fn fresh(loaded: Loaded) -> Self {
-        Self { settings: loaded.settings, written: Some(loaded.written) }
+        Self { settings: Arc::new(loaded.settings), written: Some(loaded.written) }
     }
 
     /// Settings of before, in place of bad ones.
     pub fn kept(settings: Settings) -> Self {
-        Self { settings, written: None }
+        Self { settings: Arc::new(settings), written: None }
     }
 
     /// Lines of multifactor2.conf, each with its place, for a snapshot.
@@ -143,7 +143,7 @@ impl Config {
     ) -> Self {
         let lines = in_force.settings.is_told().then(|| in_force.lines());
         let InForce { mut settings, written } = in_force;
-        for problem in settings.take_out_unenforced(enforced(host)) {
+        for problem in Arc::make_mut(&mut settings).take_out_unenforced(enforced(host)) {
             warn!("{problem}");
         }
         let conf = host.conf();

@@ -130,8 +130,8 @@ fn ledger() -> (Sequences, Ledger) {
     };
     ledger.lineage.note(&tree("a"), 1);
     ledger.lineage.note(&tree("c"), MOVED);
-    ledger.follow(&sequences, UNTIL);
-    for account in ledger.accounts.values_mut() {
+    let _ = ledger.follow(&sequences, UNTIL);
+    for account in ledger.accounts.all_mut() {
         account.used = vec![17, 5];
     }
     (sequences, ledger)
@@ -274,7 +274,7 @@ fn the_sums_are_those_of_the_seconds_that_jobs_have_run() {
     let count = correction.periods.len();
     assert_eq!(ledger.correct(&correction), Ok(count));
     for ((line, period), sum) in &found {
-        assert_eq!(ledger.accounts[line].amount(*period), *sum, "{line} {period}");
+        assert_eq!(ledger.accounts.get(line).unwrap().amount(*period), *sum, "{line} {period}");
     }
     // Only the latest two and what was never compared are asked for again.
     let fewer = Site::new(&ledger, &runs);

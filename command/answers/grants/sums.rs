@@ -44,7 +44,7 @@ pub struct Gone {
 /// `purged` the jobs may be gone.
 pub fn asked(ledger: &Ledger, all: bool, purged: Option<i64>) -> (Vec<Asked>, Vec<Gone>) {
     let (mut asked, mut gone) = (Vec::new(), Vec::new());
-    for (line, account) in &ledger.accounts {
+    for (line, account) in ledger.accounts.iter() {
         let Some((key, _)) = Key::read(line) else { continue };
         let Account { calendar, used, corrected, .. } = account;
         let now = calendar.periods.at(ledger.since).unwrap_or(calendar.periods.count() + 1);
@@ -65,7 +65,7 @@ pub fn asked(ledger: &Ledger, all: bool, purged: Option<i64>) -> (Vec<Asked>, Ve
             let counted = used.get(period - 1).copied().unwrap_or_default();
             asked.push(Asked {
                 key: key.clone(),
-                line: line.clone(),
+                line: line.to_owned(),
                 period,
                 from,
                 until,

@@ -152,6 +152,12 @@ pub struct Needs {
 }
 
 impl Needs {
+    /// Something of a job itself is asked for, not only who it belongs to.
+    pub fn facts(self) -> bool {
+        let of_others = Self { grants: self.grants, qos: self.qos, credentials: self.credentials, ..Self::default() };
+        self != of_others
+    }
+
     /// Facts of all jobs are asked for before the points of any.
     pub fn all_jobs(self) -> bool {
         self.urgency || self.percent

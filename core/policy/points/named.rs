@@ -1,6 +1,7 @@
 //! The names in the lines: whom they mean, and whether there is anybody of that name.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::lines::LineKind;
 use super::Needs;
@@ -22,7 +23,7 @@ struct NamedLine {
 /// All of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NamedLines {
-    lines: Vec<NamedLine>,
+    lines: Arc<[NamedLine]>,
     /// The numbers of groups that are known, by name.
     groups: HashMap<String, u32>,
 }
@@ -59,9 +60,11 @@ impl NamedLines {
             if let Some(kind) = kind {
                 add(place, "Grant", word(), kind, &line.names);
             }
-            add(place, "Grant", word(), LineKind::Partition, line.partitions.as_deref().unwrap_or_default());
+            if let Some(partitions) = &line.partitions {
+                add(place, "Grant", word(), LineKind::Partition, partitions);
+            }
         }
-        Self { lines, groups: HashMap::new() }
+        Self { lines: lines.into(), groups: HashMap::new() }
     }
 
     /// The names of one kind.

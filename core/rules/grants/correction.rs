@@ -207,13 +207,13 @@ mod tests {
     fn the_difference_counts_once_however_often_it_is_read() {
         let mut ledger = ledger();
         assert_eq!(ledger.correct(&correction(80, &[(1, 20, 24)])), Ok(1));
-        let used = |ledger: &Ledger| ledger.accounts[LINE_OF].amounts();
-        assert_eq!((used(&ledger), ledger.accounts[LINE_OF].is_unknown), (vec![34, 5], true));
+        let used = |ledger: &Ledger| ledger.accounts.get(LINE_OF).unwrap().amounts();
+        assert_eq!((used(&ledger), ledger.accounts.get(LINE_OF).unwrap().is_unknown), (vec![34, 5], true));
         assert_eq!(ledger.correct(&correction(80, &[(1, 20, 24)])), Err(Refused::Known));
         // The next one is of what was counted, not of what was corrected. Periods that it does not name stay.
         assert_eq!(ledger.correct(&correction(90, &[(2, 5, 9)])), Ok(1));
-        assert_eq!((used(&ledger), ledger.accounts[LINE_OF].is_unknown), (vec![34, 9], false));
-        assert_eq!(ledger.accounts[LINE_OF].begun, 10);
+        assert_eq!((used(&ledger), ledger.accounts.get(LINE_OF).unwrap().is_unknown), (vec![34, 9], false));
+        assert_eq!(ledger.accounts.get(LINE_OF).unwrap().begun, 10);
         assert_eq!(ledger.correct(&correction(95, &[(1, 30, 1)])), Ok(1));
         assert_eq!(used(&ledger), [1, 9]);
         assert_eq!(Ledger::parse(&ledger.text()), Ok(ledger));

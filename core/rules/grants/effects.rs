@@ -1,5 +1,7 @@
 //! What grants do to jobs, as the last calculation has found it.
 
+use std::sync::Arc;
+
 use super::lines::Sequences;
 use crate::settings::GrantBeyond;
 
@@ -26,18 +28,27 @@ pub enum Effect {
     Beyond(GrantBeyond),
 }
 
+/// The partitions that each sequence is for, by its place; `None` for all.
+pub(super) type Filters = Vec<Option<Vec<String>>>;
+
 /// How all sequences stand.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
-    /// By their places, with the partitions that each is for; `None` for all.
-    all: Vec<(Effect, Option<Vec<String>>)>,
+    /// By their places.
+    all: Vec<Effect>,
+    /// Nothing where each is for all partitions.
+    filters: Option<Arc<Filters>>,
 }
 
 impl Effects {
     /// Each sequence by its place, with what it does.
-    pub fn of(sequences: &Sequences, effect: impl Fn(usize) -> Effect) -> Self {
-        let all = sequences.all.iter().enumerate();
-        Self { all: all.map(|(at, sequence)| (effect(at), sequence.key.partitions.clone())).collect() }
+    pub fn of(sequences: &Sequences, all: Vec<Effect>) -> Self {
+        Self { all, filters: sequences.filters().cloned() }
+    }
+
+    /// Whether it depends on the partition what they do.
+    pub fn have_filters(&self) -> bool {
+        self.filters.is_some()
     }
 
     /// There are none.
@@ -51,8 +62,9 @@ impl Effects {
         let mut granted = Granted::default();
         let mut is_beyond = false;
         for place in places {
-            let Some((effect, partitions)) = self.all.get(place as usize) else { continue };
-            if partitions.as_ref().is_some_and(|names| !names.iter().any(|name| name == partition)) {
+            let Some(effect) = self.all.get(place as usize) else { continue };
+            let filter = self.filters.as_ref().and_then(|filters| filters.get(place as usize)?.as_ref());
+            if filter.is_some_and(|names| !names.iter().any(|name| name == partition)) {
                 continue;
             }
             match *effect {

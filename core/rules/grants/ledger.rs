@@ -8,7 +8,7 @@
 //!
 //! No reset of usage touches it, and nothing decays.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use rustc_hash::FxHashMap;
 
@@ -99,7 +99,7 @@ pub struct Ledger {
     /// T of the latest correction that is in force, or was refused for good; 0 for none.
     pub corrected_at: i64,
     /// By [`Line::ledger`].
-    pub accounts: BTreeMap<String, Account>,
+    pub accounts: Accounts,
     /// Jobs that run and were suspended or resized, by id.
     pub marks: BTreeMap<u32, Mark>,
     /// What is still to be counted of jobs that have ended.
@@ -126,6 +126,87 @@ impl Default for Gap {
     }
 }
 
+/// The usage of all lines, by the names of [`Line::ledger`] or by where they are.
+#[derive(Clone, Debug, Default)]
+pub struct Accounts {
+    names: BTreeMap<String, usize>,
+    all: Vec<Account>,
+}
+
+impl PartialEq for Accounts {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Accounts {}
+
+impl Accounts {
+    /// That of a name.
+    pub fn get(&self, name: &str) -> Option<&Account> {
+        self.names.get(name).and_then(|at| self.all.get(*at))
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Account> {
+        self.names.get(name).and_then(|at| self.all.get_mut(*at))
+    }
+
+    /// All, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Account)> {
+        self.names.iter().map(|(name, at)| (name.as_str(), &self.all[*at]))
+    }
+
+    /// Whether what was used of some is not known.
+    pub fn have_unknown(&self) -> bool {
+        self.all.iter().any(|account| account.is_unknown)
+    }
+
+    /// All, to be changed, in any order.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Account> {
+        self.all.iter_mut()
+    }
+
+    /// Adds one. `false` where there is one of that name.
+    pub fn insert(&mut self, name: String, account: Account) -> bool {
+        let is_new = !self.names.contains_key(&name);
+        if is_new {
+            self.names.insert(name, self.all.len());
+            self.all.push(account);
+        }
+        is_new
+    }
+
+    fn place(&mut self, name: &str, new: impl FnOnce() -> Account) -> usize {
+        if !self.names.contains_key(name) {
+            self.insert(name.to_owned(), new());
+        }
+        self.names[name]
+    }
+
+    fn retain(&mut self, keep: impl Fn(&str, &Account) -> bool) {
+        let kept = self.iter().filter(|(name, account)| keep(name, account));
+        let kept: Vec<(String, Account)> =
+            kept.map(|(name, account)| (name.to_owned(), account.clone())).collect();
+        if kept.len() < self.all.len() {
+            *self = Self::default();
+            for (name, account) in kept {
+                self.insert(name, account);
+            }
+        }
+    }
+}
+
+/// Where the usage of each line of each sequence is, so that nothing is looked for by name in a cycle.
+#[derive(Clone, Debug, Default)]
+pub struct Slots(Vec<Vec<usize>>);
+
+impl Slots {
+    fn of(&self, sequence: usize, line: usize) -> usize {
+        self.0.get(sequence).and_then(|lines| lines.get(line)).copied().unwrap_or(usize::MAX)
+    }
+}
+
 /// What a cycle does to it.
 pub struct Cycle<'a, O> {
     /// When it runs.
@@ -136,6 +217,8 @@ pub struct Cycle<'a, O> {
     pub marks: BTreeMap<u32, Mark>,
     /// The grants in force.
     pub sequences: &'a Sequences,
+    /// Where their usage is, as [`Ledger::follow`] has said it.
+    pub slots: &'a Slots,
     /// How many seconds local clocks are ahead of UTC at a time.
     pub offset: O,
 }
@@ -146,31 +229,37 @@ impl Ledger {
         Self { id, since, ..Self::default() }
     }
 
-    /// From now on these grants are counted. Those that are gone are kept for two periods after their end.
-    pub fn follow(&mut self, sequences: &Sequences, now: i64) {
+    /// From now on these grants are counted. Those that are gone are kept for two periods after their end. To be called whenever others hold, and
+    /// when the ledger was read.
+    #[must_use]
+    pub fn follow(&mut self, sequences: &Sequences, now: i64) -> Slots {
         let since = if self.since > 0 { self.since } else { now };
-        let mut are_there = std::collections::HashSet::new();
-        for line in sequences.all.iter().flat_map(|sequence| &sequence.lines) {
-            let (first, end) = line.grant.periods.whole();
-            let longest = line.grant.periods.borders().windows(2).map(|pair| pair[1] - pair[0]).max();
-            let unknown = self.unknown_before.is_some_and(|before| first < before);
-            let is_unknown = unknown && line.counted_from.is_none();
-            let account = self.accounts.entry(line.ledger.clone()).or_insert_with(|| Account {
-                begun: since,
-                is_unknown,
-                ..Account::default()
+        let lines = || sequences.all.iter().flat_map(|sequence| &sequence.lines);
+        let are_there: HashSet<&str> = lines().map(|line| line.ledger.as_str()).collect();
+        self.accounts.retain(|ledger, account| are_there.contains(ledger) || account.keep_until > now);
+        let mut slots = Vec::with_capacity(sequences.all.len());
+        for sequence in &sequences.all {
+            let of_lines = sequence.lines.iter().map(|line| {
+                let periods = &line.grant.periods;
+                let (first, end) = periods.whole();
+                let longest = periods.borders().windows(2).map(|pair| pair[1] - pair[0]).max();
+                let unknown = self.unknown_before.is_some_and(|before| first < before);
+                let is_unknown = unknown && line.counted_from.is_none();
+                let new = || Account { begun: since, is_unknown, ..Account::default() };
+                let slot = self.accounts.place(&line.ledger, new);
+                let account = &mut self.accounts.all[slot];
+                account.keep_until = end.saturating_add(longest.unwrap_or_default().saturating_mul(2));
+                account.calendar = Calendar {
+                    counted_from: line.counted_from.unwrap_or(first),
+                    periods: periods.clone(),
+                };
+                slot
             });
-            account.keep_until = end.saturating_add(longest.unwrap_or_default().saturating_mul(2));
-            account.calendar = Calendar {
-                counted_from: line.counted_from.unwrap_or(first),
-                periods: line.grant.periods.clone(),
-            };
-            are_there.insert(line.ledger.as_str());
+            slots.push(of_lines.collect());
         }
-        let earliest = self.accounts.values().map(|account| account.calendar.periods.whole().0).min();
+        let earliest = self.accounts.all.iter().map(|account| account.calendar.periods.whole().0).min();
         self.lineage.forget_before(earliest.unwrap_or(now));
-        self.accounts
-            .retain(|ledger, account| are_there.contains(ledger.as_str()) || account.keep_until > now);
+        Slots(slots)
     }
 
     /// From when on a run of a job is counted, and how long it had run then.
@@ -202,7 +291,7 @@ impl Ledger {
     /// Counts what has ended since the last cycle and what running jobs add; from then on everything is counted up to now. `runs_again` says whether
     /// slurmctld has a job as running that had ended before a restart.
     pub fn settle<O: Fn(i64) -> i64>(&mut self, cycle: Cycle<'_, O>, runs_again: impl Fn(&Piece) -> bool) {
-        let Cycle { now, tally, marks, sequences, offset } = cycle;
+        let Cycle { now, tally, marks, sequences, slots, offset } = cycle;
         let places: HashMap<String, usize> = if self.ended.is_empty() {
             HashMap::new()
         } else {
@@ -215,8 +304,8 @@ impl Ledger {
             // What is later than this cycle waits for the next one.
             let before = (now - piece.start).clamp(0, piece.run);
             for (key, rate) in &piece.rates {
-                if let Some(sequence) = places.get(key).map(|at| &sequences.all[*at]) {
-                    self.charge(sequence, (piece.start, before), *rate, &offset);
+                if let Some(at) = places.get(key) {
+                    self.charge((sequences, slots, *at), (piece.start, before), *rate, &offset);
                 }
             }
             if piece.run > before && now >= self.since {
@@ -226,9 +315,7 @@ impl Ledger {
             }
         }
         for ((place, start, run), rate) in tally {
-            if let Some(sequence) = sequences.all.get(*place as usize) {
-                self.charge(sequence, (*start, *run), *rate, &offset);
-            }
+            self.charge((sequences, slots, *place as usize), (*start, *run), *rate, &offset);
         }
         self.marks = marks;
         self.since = now;
@@ -238,19 +325,20 @@ impl Ledger {
     /// Enters what was used in some seconds, in whichever periods they are.
     fn charge(
         &mut self,
-        sequence: &Sequence,
+        (sequences, slots, place): (&Sequences, &Slots, usize),
         (start, run): (i64, i64),
         rate: i128,
         offset: &impl Fn(i64) -> i64,
     ) {
         let end = start.saturating_add(run);
-        for line in &sequence.lines {
+        let Some(sequence) = sequences.all.get(place) else { return };
+        for (number, line) in sequence.lines.iter().enumerate() {
             let (first, last) = line.grant.periods.whole();
             let (mut from, until) = (start.max(first).max(line.counted_from.unwrap_or(first)), end.min(last));
             if from >= until {
                 continue;
             }
-            let Some(account) = self.accounts.get_mut(&line.ledger) else { continue };
+            let Some(account) = self.accounts.all.get_mut(slots.of(place, number)) else { continue };
             account.add_days((from, until), rate, &|at| if sequence.is_universal { 0 } else { offset(at) });
             while let Some(period) = line.grant.periods.at(from).filter(|_| from < until) {
                 let Some((_, border)) = line.grant.periods.span(period) else { break };
@@ -362,17 +450,30 @@ impl Standings {
     }
 
     /// How all stand at a time. Notes in the ledger what has changed.
-    pub fn effects(&mut self, sequences: &Sequences, ledger: &mut Ledger, now: i64) -> Effects {
+    pub fn effects(
+        &mut self,
+        sequences: &Sequences,
+        slots: &Slots,
+        ledger: &mut Ledger,
+        now: i64,
+    ) -> Effects {
         self.found.resize(sequences.all.len(), None);
-        let mut effects = Vec::with_capacity(sequences.all.len());
-        for (sequence, found) in sequences.all.iter().zip(&mut self.found) {
-            effects.push(effect(sequence, ledger, now, found));
-        }
-        Effects::of(sequences, |place| effects[place])
+        let each = sequences.all.iter().enumerate().zip(&mut self.found);
+        let all = each.map(|((place, sequence), found)| {
+            effect(sequence, |line| slots.of(place, line), &mut ledger.accounts.all, now, found)
+        });
+        let all = all.collect();
+        Effects::of(sequences, all)
     }
 }
 
-fn effect(sequence: &Sequence, ledger: &mut Ledger, now: i64, found: &mut Option<Found>) -> Effect {
+fn effect(
+    sequence: &Sequence,
+    slot: impl Fn(usize) -> usize,
+    accounts: &mut [Account],
+    now: i64,
+    found: &mut Option<Found>,
+) -> Effect {
     let Some(number) = sequence.line_number(now) else {
         *found = None;
         let nearest = sequence.lines.iter().rev().find(|line| line.grant.periods.whole().1 <= now);
@@ -383,17 +484,14 @@ fn effect(sequence: &Sequence, ledger: &mut Ledger, now: i64, found: &mut Option
         };
     };
     let line = &sequence.lines[number];
-    if ledger.is_unknown(line) {
+    let Some(account) = accounts.get_mut(slot(number)).filter(|account| !account.is_unknown) else {
         *found = None;
         return Effect::Nothing;
-    }
-    let account = ledger.accounts.get(&line.ledger);
+    };
     let before = |period: usize| line.used_before.get(period - 1).copied().unwrap_or_default();
-    let used =
-        |period: usize| account.map_or(0, |account| account.amount(period)).saturating_add(before(period));
+    let used = |period: usize| account.amount(period).saturating_add(before(period));
     let others = |period: usize| {
-        let counted = account.map_or(0, Account::total);
-        let all = line.used_before.iter().fold(counted, |sum, one| sum.saturating_add(*one));
+        let all = line.used_before.iter().fold(account.total(), |sum, one| sum.saturating_add(*one));
         all.saturating_sub(used(period))
     };
     let holds =
@@ -401,7 +499,7 @@ fn effect(sequence: &Sequence, ledger: &mut Ledger, now: i64, found: &mut Option
     let known = if let Some(known) = found.filter(holds) {
         known
     } else {
-        let Some(standing) = line.grant.standing(&ledger.used(line), now) else {
+        let Some(standing) = line.grant.standing(&sum_of(&line.used_before, &account.amounts()), now) else {
             return Effect::Nothing;
         };
         let known = Found {
@@ -415,10 +513,8 @@ fn effect(sequence: &Sequence, ledger: &mut Ledger, now: i64, found: &mut Option
         known
     };
     let is_beyond = used(known.period) >= known.beyond_from;
-    if let Some(account) = ledger.accounts.get_mut(&line.ledger) {
-        if account.is_beyond != Some(is_beyond) {
-            (account.is_beyond, account.changed) = (Some(is_beyond), now);
-        }
+    if account.is_beyond != Some(is_beyond) {
+        (account.is_beyond, account.changed) = (Some(is_beyond), now);
     }
     if is_beyond {
         Effect::Beyond(line.beyond)

@@ -1,9 +1,11 @@
 //! Lines of settings as sequences: those of one name, unit and filter, one after the other in time.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use num_bigint::BigInt;
 
+use super::effects::Filters;
 use super::periods::{Pace, Periods};
 use super::{Adjust, Exact, Grant, Rule, Split};
 use crate::settings::table::grants::exact;
@@ -73,6 +75,8 @@ pub struct Sequence {
 pub struct Sequences {
     /// In the order in which their first lines are written.
     pub all: Vec<Sequence>,
+    /// Nothing where each is for all partitions.
+    filters: Option<Arc<Filters>>,
 }
 
 impl Key {
@@ -240,7 +244,19 @@ impl Sequences {
         for sequence in &mut all {
             sequence.lines.sort_by_key(|line| line.grant.periods.whole());
         }
-        Self { all }
+        Self::new(all)
+    }
+
+    /// These.
+    pub fn new(all: Vec<Sequence>) -> Self {
+        let has_filter = all.iter().any(|sequence| sequence.key.partitions.is_some());
+        let filters = || Arc::new(all.iter().map(|sequence| sequence.key.partitions.clone()).collect());
+        Self { filters: has_filter.then(filters), all }
+    }
+
+    /// The partitions that they are for, where some are not for all.
+    pub(super) fn filters(&self) -> Option<&Arc<Filters>> {
+        self.filters.as_ref()
     }
 
     /// There are none.

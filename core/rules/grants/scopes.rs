@@ -82,6 +82,11 @@ impl Scopes {
         !self.accounts.is_empty()
     }
 
+    /// Whether Unix groups or wckeys are asked for, which belong to a job and not to its association.
+    pub fn have_others(&self) -> bool {
+        self.have_groups() || self.have_wckeys()
+    }
+
     /// Whether Unix groups are asked for.
     pub fn have_groups(&self) -> bool {
         !self.groups.is_empty()

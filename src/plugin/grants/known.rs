@@ -1,5 +1,6 @@
 //! Which grants associations are in, as the last cycle has found it: for answers that hold no lock of associations.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,7 +18,9 @@ use crate::host::records::Job;
 pub struct KnownGrants {
     /// By the names of all others that a job belongs to.
     pub scopes: Arc<Scopes>,
-    by_id: FxHashMap<u32, Vec<u32>>,
+    /// The places of each node of the tree, each set of them once.
+    by_node: Vec<u32>,
+    sets: Vec<Vec<u32>>,
     /// Those of an account and of all above it.
     by_account: FxHashMap<String, Vec<u32>>,
     /// The account above each one; an empty name for none. Nothing where no line is for accounts.
@@ -29,12 +32,14 @@ impl KnownGrants {
     pub fn of<'n>(
         scopes: &Arc<Scopes>,
         tree: &ShareTree,
-        ids: impl Iterator<Item = (u32, Node)>,
+        nodes: impl Iterator<Item = Node>,
         names: impl Fn(Node) -> Names<'n>,
     ) -> Self {
-        let (mut by_id, mut by_account) = (FxHashMap::default(), FxHashMap::<String, Vec<u32>>::default());
+        let mut by_account = FxHashMap::<String, Vec<u32>>::default();
+        let (mut by_node, mut sets) = (vec![0; tree.len()], vec![Vec::new()]);
+        let mut numbers = FxHashMap::default();
         let mut parents = BTreeMap::new();
-        for (id, node) in ids {
+        for node in nodes {
             let Names { user, account } = names(node);
             if !by_account.contains_key(account) {
                 if scopes.have_accounts() {
@@ -48,11 +53,17 @@ impl KnownGrants {
             }
             let above = by_account.get(account).map_or(&[][..], Vec::as_slice);
             let places: Vec<u32> = scopes.of_user(user).iter().chain(above).copied().collect();
-            if !places.is_empty() {
-                by_id.insert(id, places);
+            if places.is_empty() {
+                continue;
+            }
+            if let Some(of) = by_node.get_mut(node.index()) {
+                *of = *numbers.entry(places).or_insert_with_key(|places: &Vec<u32>| {
+                    sets.push(places.clone());
+                    u32::try_from(sets.len() - 1).unwrap_or_default()
+                });
             }
         }
-        Self { scopes: Arc::clone(scopes), by_id, by_account, parents: Arc::new(parents) }
+        Self { scopes: Arc::clone(scopes), by_node, sets, by_account, parents: Arc::new(parents) }
     }
 
     /// Whether it was made from these.
@@ -60,18 +71,41 @@ impl KnownGrants {
         Arc::ptr_eq(&self.scopes, scopes)
     }
 
+    /// Those of a node: of its user, its account and all above it.
+    pub fn of_node(&self, node: Node) -> &[u32] {
+        self.sets.get(self.set_of(node)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The number of the same set.
+    pub fn set_of(&self, node: Node) -> usize {
+        self.by_node.get(node.index()).map_or(0, |set| *set as usize)
+    }
+
+    /// All sets, by their numbers.
+    pub fn sets(&self) -> impl Iterator<Item = &[u32]> {
+        self.sets.iter().map(Vec::as_slice)
+    }
+
     /// Those of a job, but for those of QOS. `newcomer` has user and account of one whose association is newer.
-    pub fn of_job<A: Open>(&self, job: Job<'_, A>, newcomer: Option<&(String, String)>) -> Vec<u32> {
-        let (_, id) = job.named_association();
-        let mut places = match (self.by_id.get(&id), newcomer) {
-            (Some(places), _) => places.clone(),
+    pub fn of_job<A: Open>(
+        &self,
+        job: Job<'_, A>,
+        node: Option<Node>,
+        newcomer: Option<&(String, String)>,
+    ) -> Cow<'_, [u32]> {
+        let places = match (node, newcomer) {
+            (Some(node), _) => Cow::Borrowed(self.of_node(node)),
             (None, Some((user, account))) => {
                 let of_account = self.by_account.get(account).map_or(&[][..], Vec::as_slice);
-                self.scopes.of_user(user).iter().chain(of_account).copied().collect()
+                Cow::Owned(self.scopes.of_user(user).iter().chain(of_account).copied().collect())
             }
-            (None, None) => Vec::new(),
+            (None, None) => Cow::Borrowed(&[][..]),
         };
+        if !self.scopes.have_others() {
+            return places;
+        }
+        let mut places = places.into_owned();
         add_others(&self.scopes, job, &mut places);
-        places
+        Cow::Owned(places)
     }
 }

@@ -21,7 +21,7 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use multifactor2_core::rules::grants::ledger::{Ledger, Standings};
+use multifactor2_core::rules::grants::ledger::{Ledger, Slots, Standings};
 use multifactor2_core::rules::grants::{Effects, Scopes, Sequences};
 use multifactor2_core::settings::GrantKind;
 use tracing::{error, info, warn};
@@ -39,7 +39,7 @@ use crate::host::clock::LocalCalendar;
 use multifactor2_core::calendar::Calendar as _;
 
 pub use known::KnownGrants;
-pub use places::PlaceSets;
+pub use places::OtherPlaces;
 pub use round::Granting;
 pub use shown::GrantShown;
 
@@ -59,6 +59,7 @@ struct State {
     sequences: Arc<Sequences>,
     scopes: Arc<Scopes>,
     standings: Standings,
+    slots: Slots,
     effects: Arc<Effects>,
     /// What jobs use of each sequence in a second, as of the last cycle.
     running: Vec<i128>,
@@ -108,6 +109,7 @@ impl Grants {
         let recovered =
             is_fresh.then(|| file.as_deref().map_or_else(|| fresh(now), |file| recover(file, now)));
         let mut state = self.0.lock();
+        let state = &mut *state;
         if let (None, Some(recovered)) = (&state.ledger, recovered) {
             state.ledger = Some(recovered);
             state.is_unsaved = true;
@@ -117,7 +119,7 @@ impl Grants {
             state.running = vec![0; sequences.all.len()];
         }
         if let Some(ledger) = &mut state.ledger {
-            ledger.follow(&sequences, now);
+            state.slots = ledger.follow(&sequences, now);
         }
         state.sequences = sequences;
         state.learn_groups();
@@ -164,7 +166,7 @@ impl Grants {
     pub fn weigh(&self, now: i64) {
         let mut state = self.0.lock();
         state.weigh(now);
-        let Some(ledger) = &state.ledger else { return };
+        let Some(ledger) = state.ledger.as_ref().filter(|ledger| ledger.accounts.have_unknown()) else { return };
         let lines = state.sequences.all.iter().filter_map(|sequence| Some((sequence, sequence.line(now)?)));
         let unknown: Vec<String> = lines
             .filter(|(_, line)| ledger.is_unknown(line))
@@ -230,8 +232,8 @@ impl Grants {
 
 impl State {
     fn weigh(&mut self, now: i64) {
-        let Self { ledger: Some(ledger), sequences, standings, effects, .. } = self else { return };
-        *effects = Arc::new(standings.effects(sequences, ledger, now));
+        let Self { ledger: Some(ledger), sequences, standings, slots, effects, .. } = self else { return };
+        *effects = Arc::new(standings.effects(sequences, slots, ledger, now));
     }
 }
 

@@ -22,13 +22,8 @@ impl Places {
         Self { scopes, of_associations: FxHashMap::default() }
     }
 
-    /// To be called whenever the locks were let go of.
-    pub fn begin_hold(&mut self) {
-        self.of_associations.clear();
-    }
-
-    /// Those of a job, but for those of QOS.
-    pub fn but_qos<A: Open, V: Levels<Assoc: Open>>(
+    /// All places of a job. The locks have been held since this was made.
+    pub fn all<A: Open, V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
         job: Job<'_, A>,
@@ -41,16 +36,6 @@ impl Places {
             places.extend(&*of.or_insert_with(|| of_association(scopes, association)));
         }
         add_others(scopes, job, places);
-    }
-
-    /// All of them, by the QOS that the job has.
-    pub fn all<A: Open, V: Levels<Assoc: Open, Qos: Open>>(
-        &mut self,
-        lock: &AssocLock<'_, V>,
-        job: Job<'_, A>,
-        places: &mut Vec<u32>,
-    ) {
-        self.but_qos(lock, job, places);
         if self.scopes.have_qos() {
             if let Some(qos) = job.qos(lock) {
                 places.extend(self.scopes.of_qos(&qos.text(|qos| qos.name)));
@@ -59,33 +44,32 @@ impl Places {
     }
 }
 
-/// The places of many jobs, each set of them once: they are the same for most jobs of a user.
+/// What jobs are in by their Unix group and their wckey, each set of places once: it is the same for most jobs of a user.
 #[derive(Debug, Default)]
-pub struct PlaceSets {
-    places: Places,
+pub struct OtherPlaces {
+    scopes: Arc<Scopes>,
     sets: Vec<Vec<u32>>,
     numbers: FxHashMap<Vec<u32>, u32>,
     of_job: Vec<u32>,
 }
 
-impl PlaceSets {
-    /// The number of the set of jobs that are in no grant.
+impl OtherPlaces {
+    /// The number of the set of jobs that are in none.
     pub const NONE: u32 = u32::MAX;
 
     /// By who is in which.
     pub fn of(scopes: &Arc<Scopes>) -> Self {
-        Self { places: Places::of(Arc::clone(scopes)), ..Self::default() }
+        Self { scopes: Arc::clone(scopes), ..Self::default() }
     }
 
-    /// To be called whenever the locks were let go of.
-    pub fn begin_hold(&mut self) {
-        self.places.begin_hold();
-    }
-
-    /// The number of the set of a job, without those of its QOS.
-    pub fn number<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>, job: Job<'_>) -> u32 {
-        let Self { places, sets, numbers, of_job } = self;
-        places.but_qos(lock, job, of_job);
+    /// The number of the set of a job.
+    pub fn number(&mut self, job: Job<'_>) -> u32 {
+        let Self { scopes, sets, numbers, of_job } = self;
+        if !scopes.have_others() {
+            return Self::NONE;
+        }
+        of_job.clear();
+        add_others(scopes, job, of_job);
         if of_job.is_empty() {
             return Self::NONE;
         }

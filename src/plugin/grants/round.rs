@@ -116,7 +116,8 @@ impl Round<'_> {
     /// Takes all into the ledger: what has ended since the last cycle, and what was counted. Everything is counted until this cycle then.
     pub fn finish<A: Open>(mut self, jobs: &JobLock<'_, A>) {
         faults::point("grants.finish");
-        let State { ledger: Some(ledger), sequences, running, lacking, is_unsaved, before, .. } = &mut *self.state
+        let State { ledger: Some(ledger), sequences, slots, running, lacking, is_unsaved, before, .. } =
+            &mut *self.state
         else {
             return;
         };
@@ -130,11 +131,11 @@ impl Round<'_> {
             tally: &self.tally,
             marks: std::mem::take(&mut self.marks),
             sequences,
+            slots,
             offset,
         };
         *before = ledger.since;
         ledger.settle(cycle, |piece| runs_again(jobs, piece));
-        ledger.follow(sequences, self.now);
         *running = std::mem::take(&mut self.running);
         *is_unsaved = true;
     }

@@ -3,6 +3,8 @@
 //! What the job has by itself is read before its partitions or QOS are walked: up to 24.11 a list of Slurm's cannot be walked from within a
 //! walk over it.
 
+use std::borrow::Cow;
+
 use multifactor2_core::factors::with_points;
 use multifactor2_core::policy::points::{number, Parts, PointsJob};
 
@@ -23,13 +25,14 @@ pub struct PointsEntries<'s> {
     /// It has no time limit of its own, but that of the partition that it is tried in.
     limit_of_partition: bool,
     /// Where there are grants.
-    grants: Option<Box<OwnGrants>>,
+    grants: Option<OwnGrants<'s>>,
 }
 
 /// The grants of a job but for those of QOS, and the partition and the QOS that it has.
 #[derive(Debug, Clone)]
-pub struct OwnGrants {
-    pub places: Vec<u32>,
+pub struct OwnGrants<'s> {
+    pub places: Cow<'s, [u32]>,
+    /// Empty where it does not matter.
     pub partition: String,
     pub qos: u32,
 }
@@ -40,7 +43,7 @@ impl<'s> PointsEntries<'s> {
         state: &'s PointsState,
         points: PointsJob<'s>,
         job: Job<'_, A>,
-        grants: Option<Box<OwnGrants>>,
+        grants: Option<OwnGrants<'s>>,
     ) -> Self {
         Self {
             state,
@@ -91,7 +94,7 @@ impl<'s> PointsEntries<'s> {
         }
         if let Some(grants) = &self.grants {
             let name = name.as_deref().unwrap_or(&grants.partition);
-            job.granted = self.state.granted(&grants.places, qos.unwrap_or(grants.qos), name);
+            job.granted = self.state.granted(&*grants.places, qos.unwrap_or(grants.qos), name);
         }
         job
     }

@@ -44,7 +44,7 @@ pub struct PointsState {
     /// It has what an earlier process has kept.
     knows_kept: bool,
     /// The settings that it was made from.
-    settings: Settings,
+    settings: Arc<Settings>,
     needs: Needs,
     /// The associations that it has learnt.
     tree: Arc<ShareTree>,
@@ -68,13 +68,13 @@ pub struct PointsState {
 
 impl PointsState {
     /// Nothing is known yet but what the settings say; `None` where they ask for no points.
-    pub fn new(settings: &Settings) -> Option<Self> {
+    pub fn new(settings: &Arc<Settings>) -> Option<Self> {
         let core = Points::configured(settings)?;
         Some(Self {
             needs: core.needs(),
             core,
             knows_kept: false,
-            settings: settings.clone(),
+            settings: Arc::clone(settings),
             tree: Arc::default(),
             qos: Vec::new(),
             groups: Arc::default(),
@@ -139,8 +139,8 @@ impl PointsState {
     }
 
     /// Whether it was made from these settings.
-    pub fn is_of(&self, settings: &Settings) -> bool {
-        self.settings == *settings
+    pub fn is_of(&self, settings: &Arc<Settings>) -> bool {
+        Arc::ptr_eq(&self.settings, settings) || self.settings == *settings
     }
 
     /// The names in all lines.
@@ -207,14 +207,28 @@ impl PointsState {
     }
 
     /// What grants do to a job in a partition: those at some places, and those of a QOS.
-    fn granted(&self, places: &[u32], qos: u32, partition: &str) -> Granted {
+    fn granted<'p>(
+        &'p self,
+        places: impl IntoIterator<Item = &'p u32>,
+        qos: u32,
+        partition: &str,
+    ) -> Granted {
         if self.effects.is_empty() {
             return Granted::default();
         }
         let name = || self.qos.iter().find(|(id, _)| *id == qos).map(|(_, name)| name.as_str());
         let of_qos = if self.grants.scopes.have_qos() { name() } else { None };
         let of_qos = of_qos.map_or(&[][..], |name| self.grants.scopes.of_qos(name));
-        self.effects.granted(places.iter().chain(of_qos).copied(), partition)
+        self.effects.granted(places.into_iter().chain(of_qos).copied(), partition)
+    }
+
+    /// What grants do to jobs by the sets of their nodes; `None` where something else of a job matters, too.
+    fn granted_by_set(&self) -> Option<Vec<Granted>> {
+        let scopes = &self.grants.scopes;
+        let is_enough =
+            self.needs.grants && !scopes.have_qos() && !scopes.have_others() && !self.effects.have_filters();
+        let sets = || self.grants.sets().map(|set| self.effects.granted(set.iter().copied(), "")).collect();
+        is_enough.then(sets)
     }
 
     /// The points of a job of an association as of `now`, in the partition and QOS that it has, and in others. `None` where slurmctld has dropped its
@@ -236,9 +250,10 @@ impl PointsState {
         let partition = job.partition().map(|partition| partition.text(|part| part.name));
         let partition = partition.as_deref().unwrap_or_default();
         let grants = self.needs.grants.then(|| {
-            let places = self.grants.of_job(job, newcomer);
+            let places = self.grants.of_job(job, node, newcomer);
             let qos = job.qos(lock).map(|qos| qos.get(|qos| qos.id)).unwrap_or_default();
-            Box::new(OwnGrants { places, partition: partition.to_owned(), qos })
+            let partition = if self.effects.have_filters() { partition.to_owned() } else { String::new() };
+            OwnGrants { places, partition, qos }
         });
         let points = PointsJob {
             node,
@@ -247,7 +262,7 @@ impl PointsState {
             qos: job.qos(lock).map(|qos| self.core.qos(qos.get(|qos| qos.id))).unwrap_or_default(),
             granted: grants
                 .as_ref()
-                .map_or_else(Granted::default, |grants| self.granted(&grants.places, grants.qos, partition)),
+                .map_or_else(Granted::default, |grants| self.granted(&*grants.places, grants.qos, partition)),
             group: self.core.group(facts.group),
             bypass: self.bypass(facts.id),
             accuracy: self.accuracy(node, newcomer),

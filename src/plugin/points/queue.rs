@@ -27,7 +27,7 @@ use crate::host::partitions;
 use crate::host::records::{Job, Partition};
 use crate::host::views;
 use crate::plugin::config::Config;
-use crate::plugin::grants::{KnownGrants, PlaceSets};
+use crate::plugin::grants::{KnownGrants, OtherPlaces};
 use crate::plugin::progress::own_usage::OwnUsage;
 use crate::plugin::queue::Drafted;
 use crate::plugin::standing::Standing;
@@ -68,6 +68,8 @@ struct Undecided {
 struct Places {
     partitions: Vec<PartitionAt>,
     qos: FxHashMap<u32, QosAt>,
+    /// What the grants of nodes do, by their sets, where nothing else matters.
+    of_sets: Option<Vec<Granted>>,
 }
 
 /// Which jobs are kept from starting.
@@ -105,7 +107,7 @@ pub struct PointsQueue {
     undecided: Vec<Undecided>,
     /// Jobs that run, where points of all jobs are compared and they have no draft.
     others: Vec<Queued>,
-    grants: PlaceSets,
+    others_granted: OtherPlaces,
     scopes: Arc<Scopes>,
 }
 
@@ -131,7 +133,7 @@ impl PointsQueue {
         }
         state.reader.counts_running = config.flags.calculate_running();
         Some(Self {
-            grants: PlaceSets::default(),
+            others_granted: OtherPlaces::default(),
             scopes: Arc::default(),
             state,
             now,
@@ -161,7 +163,7 @@ impl PointsQueue {
     pub fn with_grants(mut self, read: impl FnOnce() -> (Arc<Scopes>, Arc<Effects>)) -> Self {
         if self.state.needs.grants {
             (self.scopes, self.state.effects) = read();
-            self.grants = PlaceSets::of(&self.scopes);
+            self.others_granted = OtherPlaces::of(&self.scopes);
         }
         self
     }
@@ -169,7 +171,6 @@ impl PointsQueue {
     /// To be called whenever the locks were let go of.
     pub fn begin_hold(&mut self) {
         self.by_address.clear();
-        self.grants.begin_hold();
     }
 
     fn number(&mut self, partition: Partition<'_>) -> u32 {
@@ -224,12 +225,16 @@ impl PointsQueue {
         job: Job<'_>,
         place: AssocPlace,
     ) -> Option<Queued> {
-        let asked = views::request(job, self.state.needs.course)?;
-        let facts = self.state.reader.facts(self.state.needs, job.get(|job| job.job_id), &asked, self.now);
+        let (needs, id) = (self.state.needs, job.get(|job| job.job_id));
+        let facts = if needs.facts() || self.state.reader.counts_running {
+            self.state.reader.facts(needs, id, &views::request(job, needs.course)?, self.now)
+        } else {
+            Facts::unknown(id)
+        };
         let partition = job.partition().map_or(NONE, |partition| self.number(partition));
-        let qos = if self.state.needs.qos || self.state.needs.grants { job.qos(lock) } else { None };
+        let qos = if self.state.needs.qos || self.scopes.have_qos() { job.qos(lock) } else { None };
         let qos = qos.map_or(NONE, |qos| qos.get(|qos| qos.id));
-        let grants = if self.state.needs.grants { self.grants.number(lock, job) } else { NONE };
+        let grants = self.others_granted.number(job);
         Some(Queued { facts, place, partition, qos, counts: true, grants })
     }
 
@@ -284,7 +289,7 @@ impl PointsQueue {
             let name = names.get(*partition as usize).map_or("", String::as_str);
             let job = PointsJob { partition: core.partition(name), limit: *limit, ..job };
             qos.iter().all(|qos| {
-                let granted = self.state.granted(self.grants.set(queued.grants), *qos, name);
+                let granted = self.granted_in(job.node, queued, *qos, name);
                 core.is_stopped(&PointsJob { qos: core.qos(*qos), granted, ..job })
             })
         })
@@ -398,7 +403,7 @@ impl PointsQueue {
         if state.needs.grants && !(state.grants.is_of(&self.scopes) && Arc::ptr_eq(&state.tree, tree)) {
             let names = standing.names(lock);
             state.grants =
-                Arc::new(KnownGrants::of(&self.scopes, tree, standing.ids(), |node| names.of(node)));
+                Arc::new(KnownGrants::of(&self.scopes, tree, standing.ids().map(|(_, node)| node), |node| names.of(node)));
         }
         if Arc::ptr_eq(&state.tree, tree) && state.qos == qos && Arc::ptr_eq(&state.groups, groups) {
             return;
@@ -432,7 +437,11 @@ impl PointsQueue {
         let core = &self.state.core;
         let partitions = self.state.partitions.all().iter().map(|name| core.partition(name)).collect();
         let qos = self.jobs.iter().chain(&self.others).map(|job| job.qos).collect::<FxHashSet<u32>>();
-        let places = Places { partitions, qos: qos.into_iter().map(|id| (id, core.qos(id))).collect() };
+        let places = Places {
+            partitions,
+            qos: qos.into_iter().map(|id| (id, core.qos(id))).collect(),
+            of_sets: self.state.granted_by_set(),
+        };
         if self.state.needs.all_jobs() {
             let all = self.jobs.iter().chain(&self.others).filter(|job| job.counts);
             let all: Vec<PointsJob<'_>> = all.map(|job| self.job(job, &places)).collect();
@@ -451,11 +460,23 @@ impl PointsQueue {
         points.collect()
     }
 
-    /// What grants do to a job in its partition.
-    fn granted(&self, queued: &Queued) -> Granted {
+    /// What grants do to a job of an association in a partition, under a QOS.
+    fn granted_in(&self, node: Option<Node>, queued: &Queued, qos: u32, partition: &str) -> Granted {
+        let of_node = node.map_or(&[][..], |node| self.state.grants.of_node(node));
+        self.state.granted(of_node.iter().chain(self.others_granted.set(queued.grants)), qos, partition)
+    }
+
+    /// The same in the partition that it has.
+    fn granted(&self, node: Option<Node>, queued: &Queued, places: &Places) -> Granted {
+        if !self.state.needs.grants {
+            return Granted::default();
+        }
+        if let (Some(of_sets), Some(node)) = (&places.of_sets, node) {
+            return of_sets.get(self.state.grants.set_of(node)).copied().unwrap_or_default();
+        }
         let names = self.state.partitions.all();
         let partition = names.get(queued.partition as usize).map_or("", String::as_str);
-        self.state.granted(self.grants.set(queued.grants), queued.qos, partition)
+        self.granted_in(node, queued, queued.qos, partition)
     }
 
     /// A job as the engine takes it.
@@ -464,7 +485,7 @@ impl PointsQueue {
         let node = self.nodes.get(queued.place.index()).copied().flatten();
         PointsJob {
             node,
-            granted: if self.state.needs.grants { self.granted(queued) } else { Granted::default() },
+            granted: self.granted(node, queued, places),
             partition: places.partitions.get(queued.partition as usize).copied().unwrap_or_default(),
             qos: places.qos.get(&queued.qos).copied().unwrap_or_default(),
             group: self.state.core.group(facts.group),

@@ -44,7 +44,7 @@ pub struct Standing {
     books: Books,
     lines: Arc<BookLines>,
     /// The settings that the last distribution was by.
-    settings: Option<Settings>,
+    settings: Option<Arc<Settings>>,
     /// The least factor that is shown of an association.
     least_factor: f64,
     /// Raw usage by node.
@@ -137,7 +137,8 @@ impl Standing {
 
     /// Takes settings; where they are new, what was distributed is forgotten.
     pub fn configure(&mut self, config: &Config) {
-        if self.settings.as_ref() != Some(&config.settings) {
+        let is_known = |known: &Arc<Settings>| Arc::ptr_eq(known, &config.settings) || *known == config.settings;
+        if !self.settings.as_ref().is_some_and(is_known) {
             self.books = Books::default();
             self.books.configure(&config.settings);
             self.lines = Arc::clone(&config.books);

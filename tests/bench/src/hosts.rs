@@ -101,13 +101,15 @@ pub fn fill_granted(host: &mut Host, scene: &Scene) -> Result<()> {
     Ok(host.bulk_jobs(running + 1, (scene.jobs - running).into(), 7, false)?)
 }
 
-/// The names of accounts, without the root, and of users of the deep tree.
+/// The names of the accounts of the upper three levels below the root of the deep tree, and of its users.
 pub fn deep_names(associations: u32) -> (Vec<String>, Vec<String>) {
     let (mut accounts, mut users) = (Vec::new(), Vec::new());
-    for (id, (_, is_user)) in (1..).zip(deep_tree(associations)).skip(1) {
+    let mut level = 0;
+    for (id, (parent, is_user)) in (1_u32..).zip(deep_tree(associations)).skip(1) {
+        level = if parent == 1 { 1 } else { level + 1 };
         if is_user {
             users.push(format!("u{id}"));
-        } else {
+        } else if level <= 3 {
             accounts.push(format!("a{id}"));
         }
     }

@@ -309,7 +309,7 @@ pub fn running(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
     Ok(())
 }
 
-/// So many grants of twelve months: of accounts of all levels and of users, in four units.
+/// So many grants of twelve months: of accounts of three levels, and of users.
 const GRANTS: usize = 5000;
 
 /// The most that they may cost.
@@ -320,15 +320,11 @@ const GOAL_SAVE: f64 = 20.0;
 fn grants(associations: u32) -> String {
     let (accounts, users) = deep_names(associations);
     let names = accounts.iter().map(|name| ("Account", name)).chain(users.iter().map(|name| ("User", name)));
-    let names: Vec<_> = names.collect();
-    let units = ["cpu-hours", "node-hours", "mem-hours", "billing-hours"].map(|unit| (unit, ""));
-    let lines = units.into_iter().chain([("cpu-hours", " Partition=batch")]);
-    let lines = lines.flat_map(|(unit, more)| names.iter().map(move |(kind, name)| (kind, name, unit, more)));
     let mut file = String::new();
-    for (kind, name, unit, more) in lines.take(GRANTS) {
+    for (kind, name) in names.take(GRANTS) {
         let _ = writeln!(
             file,
-            "Grant={kind} Name={name} Amount=5000 Unit={unit} From=2033-01-01 Until=2033-12-31 Preset=jsc{more}"
+            "Grant={kind} Name={name} Amount=5000 Unit=cpu-hours From=2033-01-01 Until=2033-12-31 Preset=jsc"
         );
     }
     file
@@ -340,7 +336,7 @@ pub fn granted(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
     let policy = |name, file: &str| Policy { name, file: file.to_owned(), goal: GOAL_GRANTS, goal_set: Some(GOAL_SET) };
     let mut sides = [
         Side::new(plain("")),
-        Side::new(policy("a line of points", "Credential=User Name=nobody Priority=1\n")),
+        Side::new(policy("a line of points", "Component=CRED User=1\nCredential=User Name=nobody Priority=1\n")),
         Side::new(policy("5,000 grants", &grants(scene.associations))),
     ];
     let mut host = Host::start(&options(&Plugin::multifactor2()?, ""))?;

@@ -56,7 +56,7 @@ proptest! {
     ) {
         let sequences = sequences(LINES);
         let mut ledger = Ledger::new(1, FIRST);
-        ledger.follow(&sequences, FIRST);
+        let mut slots = ledger.follow(&sequences, FIRST);
         let mut events: Vec<(i64, u8, Event)> = Vec::new();
         for (at, run) in runs.iter().enumerate() {
             events.extend(run.resize.map(|(when, _)| (when, 0, Event::Resize(at))));
@@ -87,7 +87,10 @@ proptest! {
                     let (piece, until) = piece(&ledger, *job, rate, false);
                     ledger.end(piece, until);
                 }
-                Event::Restart => ledger = Ledger::parse(&ledger.text()).unwrap(),
+                Event::Restart => {
+                    ledger = Ledger::parse(&ledger.text()).unwrap();
+                    slots = ledger.follow(&sequences, FIRST);
+                }
                 Event::Cycle => {
                     let mut tally = Tally::default();
                     let mut marks = BTreeMap::new();
@@ -100,7 +103,7 @@ proptest! {
                         let rate = sizes.get(&job).copied().unwrap_or(run.rate);
                         *tally.entry((0, mark.at, now - mark.at)).or_default() += rate;
                     }
-                    let cycle = Cycle { now, tally: &tally, marks, sequences: &sequences, offset: |_| 0 };
+                    let cycle = Cycle { now, tally: &tally, marks, sequences: &sequences, slots: &slots, offset: |_| 0 };
                     ledger.settle(cycle, |_| false);
                 }
             }
@@ -127,7 +130,7 @@ fn what_a_line_says_of_earlier_times_counts_and_is_not_counted_twice() {
     let lines = "Grant=Account Name=a Amount=12 From=2027-01-01 Until=2027-01-03 Pace=1days TimeZone=UTC Used=3.5,1 UsedUntil=2027-01-02\n";
     let sequences = sequences(lines);
     let mut ledger = Ledger::new(1, FIRST);
-    ledger.follow(&sequences, FIRST);
+    let slots = ledger.follow(&sequences, FIRST);
     // It ran from the evening before on: what was before the day is in the number of the line.
     let tally: Tally = [((0, FIRST + DAY - 100, 160), 2)].into_iter().collect();
     let cycle = Cycle {
@@ -135,6 +138,7 @@ fn what_a_line_says_of_earlier_times_counts_and_is_not_counted_twice() {
         tally: &tally,
         marks: BTreeMap::new(),
         sequences: &sequences,
+        slots: &slots,
         offset: |_| 0,
     };
     ledger.settle(cycle, |_| false);
@@ -151,10 +155,10 @@ fn standings_are_worked_out_anew_when_something_changes_and_only_then() {
     let of = |more: &str| sequences(&format!("{lines}{more}"));
     let sequences = of("");
     let mut ledger = Ledger::new(1, FIRST);
-    ledger.follow(&sequences, FIRST);
+    let slots = ledger.follow(&sequences, FIRST);
     let mut standings = Standings::default();
     let mut at = |ledger: &mut Ledger, sequences: &Sequences, now: i64| {
-        standings.effects(sequences, ledger, now).granted([0], "main")
+        standings.effects(sequences, &slots, ledger, now).granted([0], "main")
     };
     let within = Granted { points: 7.0, ..Granted::default() };
     let beyond = Granted { is_last: true, ..Granted::default() };
@@ -164,7 +168,7 @@ fn standings_are_worked_out_anew_when_something_changes_and_only_then() {
         ledger.accounts.get_mut(&ledger_of).unwrap().used = vec![used];
         assert_eq!(at(&mut ledger, &sequences, FIRST + 20), expected, "{used}");
     }
-    assert_eq!(ledger.accounts[&ledger_of].changed, FIRST + 20);
+    assert_eq!(ledger.accounts.get(&ledger_of).unwrap().changed, FIRST + 20);
     // The next day owes an hour, and may borrow one: nothing was used, and nothing may be.
     assert_eq!(at(&mut ledger, &sequences, FIRST + DAY), within);
     ledger.accounts.get_mut(&ledger_of).unwrap().used = vec![7200, 3600];
@@ -175,7 +179,8 @@ fn standings_are_worked_out_anew_when_something_changes_and_only_then() {
     // An adjustment in the day.
     let adjusted = of("Adjust=Account Name=a Amount=-1 At=2027-01-02T12:00:00\n");
     let mut standings = Standings::default();
-    let mut at = |now: i64| standings.effects(&adjusted, &mut ledger, now).granted([0], "main");
+    let slots = ledger.follow(&adjusted, FIRST);
+    let mut at = |now: i64| standings.effects(&adjusted, &slots, &mut ledger, now).granted([0], "main");
     assert_eq!(
         [at(FIRST + DAY + 3), at(FIRST + DAY + DAY / 2 - 1), at(FIRST + DAY + DAY / 2)],
         [within, within, beyond]

@@ -24,7 +24,7 @@ fn rig(now: i64, state: &Path, settings: &str) -> HostResult<Rig> {
 fn saved(state: &Path) -> i128 {
     let text = fs::read_to_string(state.join("multifactor2_grants")).expect("the file is there");
     let ledger = Ledger::parse(&text).unwrap_or_else(|problem| panic!("{problem}: {text}"));
-    ledger.accounts.values().next().expect("a line").amount(1)
+    ledger.accounts.iter().next().expect("a line").1.amount(1)
 }
 
 /// Of both jobs that run.

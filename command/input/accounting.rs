@@ -152,7 +152,11 @@ mod tests {
         }
         assert_eq!(
             found,
-            ["JobIDRaw , SubmitLine , State", "1 , sbatch --wrap=a|b\n2|ada|x\n , COMPLETED", "3 ,  , FAILED"]
+            [
+                "JobIDRaw , SubmitLine , State",
+                "1 , sbatch --wrap=a|b\n2|ada|x\n , COMPLETED",
+                "3 ,  , FAILED"
+            ]
         );
     }
 }

@@ -90,7 +90,11 @@ fn effect(grant: &Grant) -> Effect {
 /// Whose it is.
 pub fn key(grant: &Grant) -> Key {
     Key {
-        kind: GrantKind::ALL.iter().copied().find(|kind| kind.to_string() == grant.kind).unwrap_or(GrantKind::Account),
+        kind: GrantKind::ALL
+            .iter()
+            .copied()
+            .find(|kind| kind.to_string() == grant.kind)
+            .unwrap_or(GrantKind::Account),
         name: grant.name.clone(),
         unit: grant.unit.clone(),
         partitions: (!grant.partitions.is_empty()).then(|| grant.partitions.clone()),

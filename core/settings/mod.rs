@@ -31,9 +31,9 @@ pub use loading::{FileFound, Loaded, Outcome, SettingsKeeper, PARAMETERS};
 pub use public::Public;
 pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{
-    ActiveJobs, Adjust, Book, Charge, ChargeKind, ChargeScope, Component, ComponentKind,
-    Credential, CredentialKind, Curve, DeadlineIs, Dilution, DilutionUnit, Distribution, FairShareScale,
-    Functional, FunctionalKind, Grant, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule,
-    GrantSplit, GrantZone, Override, OverrideKind, ParentUsers, QueueTimeSince, Service, ServiceKind,
-    Settings, SnapshotMode, Target, TargetKind, TargetMode, TargetType, TargetUsage, UsageMeasure, SETTINGS,
+    ActiveJobs, Adjust, Book, Charge, ChargeKind, ChargeScope, Component, ComponentKind, Credential,
+    CredentialKind, Curve, DeadlineIs, Dilution, DilutionUnit, Distribution, FairShareScale, Functional,
+    FunctionalKind, Grant, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantSplit,
+    GrantZone, Override, OverrideKind, ParentUsers, QueueTimeSince, Service, ServiceKind, Settings,
+    SnapshotMode, Target, TargetKind, TargetMode, TargetType, TargetUsage, UsageMeasure, SETTINGS,
 };

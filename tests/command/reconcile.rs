@@ -92,7 +92,8 @@ fn runs() -> Vec<Run> {
     for number in 0..60 {
         let start = FIRST - DAY + next(4 * DAY + 4000);
         let length = 1 + next(DAY);
-        let mut pick = |of: &[&'static str]| of[usize::try_from(next(i64::try_from(of.len()).unwrap())).unwrap()];
+        let mut pick =
+            |of: &[&'static str]| of[usize::try_from(next(i64::try_from(of.len()).unwrap())).unwrap()];
         let words = [
             pick(&["ada", "eve"]),
             pick(&["a", "b", "c", "other"]),
@@ -113,9 +114,24 @@ fn runs() -> Vec<Run> {
         let end = if end > UNTIL { 0 } else { end };
         let suspended = if suspended.0 >= UNTIL || suspended.1 > UNTIL { (0, 0) } else { suspended };
         let is_suspended = suspended.0 != 0 && suspended.1 == 0;
-        let state = if is_suspended { "SUSPENDED" } else if end == 0 { "RUNNING" } else { "CANCELLED by 1000" };
-        let tres = [("cpu", 1 + next(64)), ("node", 1 + next(4)), ("billing", next(100)), ("gres/gpu", next(3))];
-        runs.push(Run { start, end, suspended, words, gid: if number % 3 == 0 { 700 } else { 1 }, tres, state });
+        let state = if is_suspended {
+            "SUSPENDED"
+        } else if end == 0 {
+            "RUNNING"
+        } else {
+            "CANCELLED by 1000"
+        };
+        let tres =
+            [("cpu", 1 + next(64)), ("node", 1 + next(4)), ("billing", next(100)), ("gres/gpu", next(3))];
+        runs.push(Run {
+            start,
+            end,
+            suspended,
+            words,
+            gid: if number % 3 == 0 { 700 } else { 1 },
+            tres,
+            state,
+        });
     }
     assert!(runs.iter().filter(|run| run.state == "SUSPENDED").count() > 2);
     runs
@@ -126,7 +142,9 @@ fn ledger() -> (Sequences, Ledger) {
     let sequences = Sequences::of(&settings, |_| 0);
     let mut ledger = Ledger::new(0xabcd, UNTIL);
     let tree = |parent: &str| -> BTreeMap<String, String> {
-        [("root", ""), ("a", "root"), ("b", parent), ("c", "root")].map(|(name, above)| (name.into(), above.into())).into()
+        [("root", ""), ("a", "root"), ("b", parent), ("c", "root")]
+            .map(|(name, above)| (name.into(), above.into()))
+            .into()
     };
     ledger.lineage.note(&tree("a"), 1);
     ledger.lineage.note(&tree("c"), MOVED);
@@ -150,7 +168,8 @@ impl Site {
             "SlurmUser = root(0)\nAccountingStorageType = accounting_storage/slurmdbd\nAccountingStorageEnforce = limits\nStateSaveLocation = {}",
             state.display()
         );
-        let alive: Vec<String> = (1..).zip(runs).filter(|(_, run)| run.end == 0).map(|(id, _): (u32, _)| id.to_string()).collect();
+        let alive: Vec<String> =
+            (1..).zip(runs).filter(|(_, run)| run.end == 0).map(|(id, _): (u32, _)| id.to_string()).collect();
         site.command("scontrol", &format!("cat <<'X'\n{config}\nX"));
         site.command("squeue", &format!("printf '%s\\n' {}", alive.join(" ")));
         site.command("sdiag", "echo 'DBD Agent queue size: 0'");
@@ -234,9 +253,14 @@ fn expected(sequences: &Sequences, runs: &[Run]) -> BTreeMap<(String, usize), i1
                             "WCKey" => wckey.trim_start_matches('*') == key.name,
                             _ => run.gid == 700,
                         };
-                        is_of && key.partitions.as_ref().is_none_or(|all| all.iter().any(|one| one == partition))
+                        is_of
+                            && key
+                                .partitions
+                                .as_ref()
+                                .is_none_or(|all| all.iter().any(|one| one == partition))
                     };
-                    let seconds = (begin.max(run.start)..end).filter(|at| run.runs(*at) && is_in(*at)).count();
+                    let seconds =
+                        (begin.max(run.start)..end).filter(|at| run.runs(*at) && is_in(*at)).count();
                     sum += run.has(&key.unit) * i128::try_from(seconds).unwrap();
                 }
                 sums.insert((line.ledger.clone(), period), sum);
@@ -262,7 +286,15 @@ fn the_sums_are_those_of_the_seconds_that_jobs_have_run() {
     assert_eq!(site.correction(), None);
     let said = site.ask(&[], None);
     assert!(said.status.success(), "{}", text(&said));
-    assert!(text(&said).split_whitespace().collect::<Vec<_>>().join(" ").contains("Account b was moved below c on"), "{}", text(&said));
+    assert!(
+        text(&said)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .contains("Account b was moved below c on"),
+        "{}",
+        text(&said)
+    );
     let correction = site.correction().unwrap();
     assert_eq!((correction.id, correction.at), (0xabcd, UNTIL));
     let found: BTreeMap<(String, usize), i128> =
@@ -297,7 +329,13 @@ fn what_slurmctld_does_not_know_is_named_and_not_counted() {
     let said = text(&site.ask(&[], None));
     assert!(said.contains("sacctmgr show runawayjobs") && said.contains(&(alive + 1).to_string()), "{said}");
     runs.retain(|run| run.end != 0);
-    let found = site.correction().unwrap().periods.into_iter().map(|(key, compared)| (key, compared.accounted)).collect::<BTreeMap<_, _>>();
+    let found = site
+        .correction()
+        .unwrap()
+        .periods
+        .into_iter()
+        .map(|(key, compared)| (key, compared.accounted))
+        .collect::<BTreeMap<_, _>>();
     assert_eq!(found, expected(&sequences, &runs));
 }
 
@@ -324,7 +362,12 @@ fn it_refuses_what_would_not_be_true() {
     // Jobs older than a day are gone: nothing is left that can be compared.
     site.command("sacctmgr", "echo 'PurgeJobAfter = 1 days'");
     let said = text(&site.ask(&[], None)).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("PurgeJobAfter") && said.contains("1 of account a") && said.contains("Nothing was written."), "{said}");
+    assert!(
+        said.contains("PurgeJobAfter")
+            && said.contains("1 of account a")
+            && said.contains("Nothing was written."),
+        "{said}"
+    );
     fs::write(site.0.path().join("state/multifactor2_grants"), "x").unwrap();
     assert_eq!(site.ask(&[], None).status.code(), Some(3));
     fs::remove_file(site.0.path().join("state/multifactor2_grants")).unwrap();

@@ -241,9 +241,7 @@ fn what_cannot_be_read_is_said_and_nobody_is_beyond() -> HostResult<()> {
     }
     let said = "What was used of grants before is not known, and nobody is beyond them";
     assert!(host.log().contains(said), "{}", host.log());
-    assert!(host
-        .log()
-        .contains("that of account physics: nobody is beyond them. Run 'multifactor2 grants"));
+    assert!(host.log().contains("that of account physics: nobody is beyond them. Run 'multifactor2 grants"));
     // The administrator knows: an hour on the first day.
     let known = LINE.replace(" Within", " Used=1 UsedUntil=2033-05-19 Within");
     fs::write(host.directory().join("multifactor2.conf"), known)?;
@@ -335,7 +333,8 @@ fn another_id(text: String) -> String {
 fn corrected(host: &Host) -> (String, String) {
     let text = fs::read_to_string(file(host)).unwrap();
     let begin = format!("ledger {PHYSICS} ");
-    let words: Vec<&str> = text.lines().find_map(|text| text.strip_prefix(&begin)).unwrap().split(' ').collect();
+    let words: Vec<&str> =
+        text.lines().find_map(|text| text.strip_prefix(&begin)).unwrap().split(' ').collect();
     (words[4].to_owned(), words.get(5).copied().unwrap_or_default().to_owned())
 }
 
@@ -356,8 +355,12 @@ fn what_the_accounting_has_is_taken_once_and_only_from_who_may() -> HostResult<(
     };
     refused(&mut host, "half of it", &|host| drop(correct(host, |text| text.replace("end 1\n", ""))))?;
     refused(&mut host, "another id", &|host| drop(correct(host, another_id)))?;
-    refused(&mut host, "more than was counted", &|host| drop(correct(host, |text| text.replace(" 1 1", " 1 91"))))?;
-    refused(&mut host, "a grant that is not there", &|host| drop(correct(host, |text| text.replace("used Account physics", "used User physics"))))?;
+    refused(&mut host, "more than was counted", &|host| {
+        drop(correct(host, |text| text.replace(" 1 1", " 1 91")))
+    })?;
+    refused(&mut host, "a grant that is not there", &|host| {
+        drop(correct(host, |text| text.replace("used Account physics", "used User physics")))
+    })?;
     refused(&mut host, "others may write it", &|host| {
         let path = correct(host, |text| text);
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).unwrap();
@@ -393,12 +396,23 @@ fn what_the_accounting_has_is_taken_once_and_only_from_who_may() -> HostResult<(
     host.fini()?;
     host.init()?;
     at(&mut host, when + 20)?;
-    assert_eq!(corrected(&host), ("beyond".to_owned(), format!("{}+{}", counted + 20, 3600 - counted)), "after a restart");
+    assert_eq!(
+        corrected(&host),
+        ("beyond".to_owned(), format!("{}+{}", counted + 20, 3600 - counted)),
+        "after a restart"
+    );
     let log = host.quit()?;
     assert!(!log.contains("error: priority/multifactor2"), "{log}");
     for due in [
-        "its end is missing", "another ledger", "more had been counted", "a grant that is not there", "others may write to it",
-        "not a regular file with one name", "it is a symbolic link", "others may write to its directory", "is taken, 1 periods",
+        "its end is missing",
+        "another ledger",
+        "more had been counted",
+        "a grant that is not there",
+        "others may write to it",
+        "not a regular file with one name",
+        "it is a symbolic link",
+        "others may write to its directory",
+        "is taken, 1 periods",
     ] {
         assert!(log.contains(due), "{due}: {log}");
     }

@@ -154,7 +154,8 @@ pub struct Needs {
 impl Needs {
     /// Something of a job itself is asked for, not only who it belongs to.
     pub fn facts(self) -> bool {
-        let of_others = Self { grants: self.grants, qos: self.qos, credentials: self.credentials, ..Self::default() };
+        let of_others =
+            Self { grants: self.grants, qos: self.qos, credentials: self.credentials, ..Self::default() };
         self != of_others
     }
 

@@ -77,9 +77,11 @@ impl Correction {
         for (line, number) in versioned(text, FIRST, VERSION..=VERSION)?.zip(2..) {
             let words: Vec<&str> = line.split(' ').collect();
             let read = match (&words[..], &mut correction) {
-                (["of", id, at], None) => u64::from_str_radix(id, 16).ok().zip(at.parse().ok()).map(|(id, at)| {
-                    correction = Some(Self { id, at, ..Self::default() });
-                }),
+                (["of", id, at], None) => {
+                    u64::from_str_radix(id, 16).ok().zip(at.parse().ok()).map(|(id, at)| {
+                        correction = Some(Self { id, at, ..Self::default() });
+                    })
+                }
                 (["used", of @ .., period, counted, accounted], Some(correction))
                     if of.len() == LINE && count.is_none() =>
                 {
@@ -88,14 +90,17 @@ impl Correction {
                             let amount = word.parse::<i128>().ok();
                             amount.filter(|amount| (0..=1 << 100).contains(amount))
                         };
-                        let compared =
-                            Compared { counted: amount(counted)?, accounted: amount(accounted)? };
+                        let compared = Compared { counted: amount(counted)?, accounted: amount(accounted)? };
                         let period = period.parse::<usize>().ok().filter(|period| *period > 0)?;
                         Some(((of.join(" "), period), compared))
                     };
-                    read().filter(|(key, compared)| correction.periods.insert(key.clone(), *compared).is_none()).map(drop)
+                    read()
+                        .filter(|(key, compared)| correction.periods.insert(key.clone(), *compared).is_none())
+                        .map(drop)
                 }
-                (["end", all], Some(_)) if count.is_none() => all.parse::<usize>().ok().map(|all| count = Some(all)),
+                (["end", all], Some(_)) if count.is_none() => {
+                    all.parse::<usize>().ok().map(|all| count = Some(all))
+                }
                 _ => None,
             };
             read.ok_or_else(|| not_ours(number))?;
@@ -140,7 +145,9 @@ impl Ledger {
                 return because(format!("it names period {period} of {line}, which is not there"));
             }
             if account.used.get(period - 1).copied().unwrap_or_default() < compared.counted {
-                return because(format!("more had been counted in period {period} of {line} than is known now"));
+                return because(format!(
+                    "more had been counted in period {period} of {line} than is known now"
+                ));
             }
         }
         for ((line, period), Compared { counted, accounted }) in &correction.periods {
@@ -160,7 +167,8 @@ impl Account {
     /// Where the accounting was asked for all periods that had begun, nothing is unknown.
     fn note_corrected(&mut self, at: i64) {
         let periods = &self.calendar.periods;
-        let begun = periods.at(at).unwrap_or_else(|| if at < periods.whole().0 { 0 } else { periods.count() });
+        let begun =
+            periods.at(at).unwrap_or_else(|| if at < periods.whole().0 { 0 } else { periods.count() });
         if (0..begun).all(|period| self.corrected.get(period).is_some_and(Option::is_some)) {
             self.is_unknown = false;
             self.begun = self.begun.min(self.calendar.counted_from);
@@ -180,7 +188,8 @@ mod tests {
     fn ledger() -> Ledger {
         let mut ledger = Ledger::new(7, 100);
         let calendar = Calendar { counted_from: 10, periods: Periods::of_borders(vec![10, 50, 200]) };
-        let account = Account { used: vec![30, 5], calendar, begun: 60, is_unknown: true, ..Account::default() };
+        let account =
+            Account { used: vec![30, 5], calendar, begun: 60, is_unknown: true, ..Account::default() };
         ledger.accounts.insert(LINE_OF.to_owned(), account);
         ledger
     }
@@ -225,10 +234,14 @@ mod tests {
         let good = correction(80, &[(1, 20, 24)]);
         assert!(because(&mut ledger, &Correction { id: 8, ..good.clone() }).contains("another ledger"));
         assert!(because(&mut ledger, &correction(101, &[(1, 20, 24)])).contains("later"));
-        assert!(because(&mut ledger, &correction(80, &[(1, 20, 24), (2, 6, 7)])).contains("more had been counted"));
+        assert!(because(&mut ledger, &correction(80, &[(1, 20, 24), (2, 6, 7)]))
+            .contains("more had been counted"));
         assert!(because(&mut ledger, &correction(80, &[(1, 20, 24), (3, 0, 7)])).contains("period 3"));
         let mut other = good.clone();
-        other.periods.insert(("User u cpu - - UTC 2027-01-01 month -".to_owned(), 1), Compared { counted: 0, accounted: 0 });
+        other.periods.insert(
+            ("User u cpu - - UTC 2027-01-01 month -".to_owned(), 1),
+            Compared { counted: 0, accounted: 0 },
+        );
         assert!(because(&mut ledger, &other).contains("not there"));
         assert_eq!(ledger.correct(&good), Ok(1));
     }
@@ -254,7 +267,13 @@ mod tests {
         for cut in 0..text.len() {
             assert!(Correction::parse(&text[..cut]).is_err(), "{cut}");
         }
-        for (from, to) in [("end 2", "end 3"), ("1 20", "0 20"), (" 24", " -24"), ("used", "use"), ("end 2\n", "end 2\nend 2\n")] {
+        for (from, to) in [
+            ("end 2", "end 3"),
+            ("1 20", "0 20"),
+            (" 24", " -24"),
+            ("used", "use"),
+            ("end 2\n", "end 2\nend 2\n"),
+        ] {
             assert!(Correction::parse(&text.replacen(from, to, 1)).is_err(), "{from}");
         }
         let twice = text.replacen("end 2", &format!("used {LINE_OF} 1 20 24\nend 3"), 1);

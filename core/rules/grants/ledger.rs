@@ -249,10 +249,8 @@ impl Ledger {
                 let slot = self.accounts.place(&line.ledger, new);
                 let account = &mut self.accounts.all[slot];
                 account.keep_until = end.saturating_add(longest.unwrap_or_default().saturating_mul(2));
-                account.calendar = Calendar {
-                    counted_from: line.counted_from.unwrap_or(first),
-                    periods: periods.clone(),
-                };
+                account.calendar =
+                    Calendar { counted_from: line.counted_from.unwrap_or(first), periods: periods.clone() };
                 slot
             });
             slots.push(of_lines.collect());

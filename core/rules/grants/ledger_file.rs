@@ -160,7 +160,8 @@ impl Reader {
                 };
                 let (mut used, mut corrected) = (Vec::new(), Vec::new());
                 for word in words {
-                    let (own, added) = word.split_at(word.rfind(['+', '-']).filter(|at| *at > 0).unwrap_or(word.len()));
+                    let (own, added) =
+                        word.split_at(word.rfind(['+', '-']).filter(|at| *at > 0).unwrap_or(word.len()));
                     used.push(amount(own)?);
                     corrected.push(if added.is_empty() { None } else { Some(added.parse().ok()?) });
                 }
@@ -294,9 +295,10 @@ mod tests {
             changed: 6,
             is_unknown: false,
         };
-        ledger
-            .accounts
-            .insert("Account a%20b cpu - - local 2027-01-01 month -".into(), account(&[40, 130, 140], Some(true)));
+        ledger.accounts.insert(
+            "Account a%20b cpu - - local 2027-01-01 month -".into(),
+            account(&[40, 130, 140], Some(true)),
+        );
         ledger
             .accounts
             .insert("User u node gpu - UTC 2027-01-01 7days 2027-02-01".into(), account(&[], None));

@@ -85,7 +85,10 @@ mod tests {
     fn the_tree_of_each_time_is_known() {
         let mut lineage = Lineage::default();
         lineage.note(&tree(&[("root", ""), ("a", "root"), ("b", "root"), ("c", "a")]), 50);
-        assert_eq!((lineage.path("c", 10), lineage.changes().len()), (["c", "a", "root"].map(Into::into).to_vec(), 0));
+        assert_eq!(
+            (lineage.path("c", 10), lineage.changes().len()),
+            (["c", "a", "root"].map(Into::into).to_vec(), 0)
+        );
         lineage.note(&tree(&[("root", ""), ("a", "root"), ("b", "root"), ("c", "b"), ("d", "c")]), 100);
         assert_eq!(lineage.path("d", 99), ["d", "c", "a", "root"], "a new one is where it was first");
         assert_eq!(lineage.path("d", 100), ["d", "c", "b", "root"]);
@@ -94,7 +97,10 @@ mod tests {
         assert_eq!(lineage.path("d", 300), ["d", "c", "b", "root"], "who was removed is where it was last");
         assert_eq!(lineage.changes().into_iter().collect::<Vec<_>>(), [100, 200]);
         lineage.forget_before(150);
-        assert_eq!((lineage.path("c", 10), lineage.knows("a")), (["c", "b", "root"].map(Into::into).to_vec(), true));
+        assert_eq!(
+            (lineage.path("c", 10), lineage.knows("a")),
+            (["c", "b", "root"].map(Into::into).to_vec(), true)
+        );
         lineage.forget_before(200);
         assert_eq!((lineage.knows("c"), lineage.path("x", 0)), (false, vec!["x".to_owned()]));
     }

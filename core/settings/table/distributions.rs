@@ -1,7 +1,6 @@
 //! The words of `Distribution`, each with the file of `core/policy/distribution` that has its rule. A new distribution is that file, and
 //! its entry here.
 
-
 /// Hands all of them to a macro: what administrators read, `Variant = "word" in file: Type`.
 macro_rules! distributions {
     ($to:ident) => {

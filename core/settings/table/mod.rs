@@ -14,8 +14,7 @@ pub use charging::{Charge, ChargeKind, ChargeScope};
 pub use distributions::Distribution;
 use dominant::lists_tres;
 pub use grants::{
-    Adjust, Grant, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantSplit,
-    GrantZone,
+    Adjust, Grant, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantSplit, GrantZone,
 };
 pub use points::{
     Component, ComponentKind, Credential, CredentialKind, Curve, DeadlineIs, Service, ServiceKind, Target,

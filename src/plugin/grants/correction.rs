@@ -71,7 +71,10 @@ fn read(file: &Path) -> Result<Correction, String> {
     let about = opened.metadata().map_err(failed)?;
     for (what, about) in [("its directory", &directory), ("it", &about)] {
         if ![0, own].contains(&about.uid()) {
-            return Err(format!("{what} belongs to user {}, not to root or the user of slurmctld", about.uid()));
+            return Err(format!(
+                "{what} belongs to user {}, not to root or the user of slurmctld",
+                about.uid()
+            ));
         }
         if about.mode() & 0o022 != 0 {
             return Err(format!("others may write to {what}: take that away with chmod go-w"));

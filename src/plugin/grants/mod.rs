@@ -166,7 +166,9 @@ impl Grants {
     pub fn weigh(&self, now: i64) {
         let mut state = self.0.lock();
         state.weigh(now);
-        let Some(ledger) = state.ledger.as_ref().filter(|ledger| ledger.accounts.have_unknown()) else { return };
+        let Some(ledger) = state.ledger.as_ref().filter(|ledger| ledger.accounts.have_unknown()) else {
+            return;
+        };
         let lines = state.sequences.all.iter().filter_map(|sequence| Some((sequence, sequence.line(now)?)));
         let unknown: Vec<String> = lines
             .filter(|(_, line)| ledger.is_unknown(line))

@@ -403,7 +403,9 @@ impl PointsQueue {
         if state.needs.grants && !(state.grants.is_of(&self.scopes) && Arc::ptr_eq(&state.tree, tree)) {
             let names = standing.names(lock);
             state.grants =
-                Arc::new(KnownGrants::of(&self.scopes, tree, standing.ids().map(|(_, node)| node), |node| names.of(node)));
+                Arc::new(KnownGrants::of(&self.scopes, tree, standing.ids().map(|(_, node)| node), |node| {
+                    names.of(node)
+                }));
         }
         if Arc::ptr_eq(&state.tree, tree) && state.qos == qos && Arc::ptr_eq(&state.groups, groups) {
             return;

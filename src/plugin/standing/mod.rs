@@ -137,7 +137,8 @@ impl Standing {
 
     /// Takes settings; where they are new, what was distributed is forgotten.
     pub fn configure(&mut self, config: &Config) {
-        let is_known = |known: &Arc<Settings>| Arc::ptr_eq(known, &config.settings) || *known == config.settings;
+        let is_known =
+            |known: &Arc<Settings>| Arc::ptr_eq(known, &config.settings) || *known == config.settings;
         if !self.settings.as_ref().is_some_and(is_known) {
             self.books = Books::default();
             self.books.configure(&config.settings);

@@ -122,8 +122,7 @@ fn measure(arguments: &Arguments) -> Result<()> {
         policies::pending(&scene, rounds, &mut report)?;
     }
     if arguments.wants(Part::Grants) {
-        let scene =
-            Scene { jobs: 100_000, associations: 10_000, tres: false, heap: "fresh" };
+        let scene = Scene { jobs: 100_000, associations: 10_000, tres: false, heap: "fresh" };
         policies::granted(&scene, rounds, &mut report)?;
     }
     if let Some(older) = arguments.older.as_ref().filter(|_| arguments.wants(Part::Older)) {

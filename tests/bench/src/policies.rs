@@ -333,10 +333,18 @@ fn grants(associations: u32) -> String {
 /// Grants: a cycle with them beside one without settings, and beside one with points of which no line is for anybody; the size of their file, and how long it
 /// takes to write it.
 pub fn granted(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> {
-    let policy = |name, file: &str| Policy { name, file: file.to_owned(), goal: GOAL_GRANTS, goal_set: Some(GOAL_SET) };
+    let policy = |name, file: &str| Policy {
+        name,
+        file: file.to_owned(),
+        goal: GOAL_GRANTS,
+        goal_set: Some(GOAL_SET),
+    };
     let mut sides = [
         Side::new(plain("")),
-        Side::new(policy("a line of points", "Component=CRED User=1\nCredential=User Name=nobody Priority=1\n")),
+        Side::new(policy(
+            "a line of points",
+            "Component=CRED User=1\nCredential=User Name=nobody Priority=1\n",
+        )),
         Side::new(policy("5,000 grants", &grants(scene.associations))),
     ];
     let mut host = Host::start(&options(&Plugin::multifactor2()?, ""))?;
@@ -366,8 +374,12 @@ pub fn granted(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
     let [none, points, granted] = &sides;
     points.report(none, scene, report);
     granted.report(none, scene, report);
-    let beside = Side { policy: Policy { name: "5,000 grants beside a line of points", ..granted.policy.clone() }, ..Side::new(plain("")) };
-    Side { cycle: granted.cycle.clone(), known: granted.known.clone(), new: granted.new.clone(), ..beside }.report(points, scene, report);
+    let beside = Side {
+        policy: Policy { name: "5,000 grants beside a line of points", ..granted.policy.clone() },
+        ..Side::new(plain(""))
+    };
+    Side { cycle: granted.cycle.clone(), known: granted.known.clone(), new: granted.new.clone(), ..beside }
+        .report(points, scene, report);
     report.note(format!(
         "5,000 grants of twelve months: {:.0} kB in their file (goal {GOAL_LEDGER_KB:.0}), written with fsync in {:.1} ms (goal {GOAL_SAVE:.0})",
         size.median(),

@@ -6,7 +6,8 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use proptest::prelude::*;
 
-use super::model::{midnight_by_search, standing, ModelAdjust, ModelGrant, ModelRule};
+use super::model::{standing, ModelAdjust, ModelGrant, ModelRule};
+use super::model_of_days::midnight_by_search;
 
 fn part(count: i64, of: i64) -> BigRational {
     BigRational::new(BigInt::from(count), BigInt::from(of))

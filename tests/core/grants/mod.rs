@@ -4,6 +4,7 @@ mod against_model;
 mod cells;
 mod kept;
 mod model;
+mod model_of_days;
 
 use num_bigint::BigInt;
 use num_rational::BigRational;

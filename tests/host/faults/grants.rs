@@ -8,7 +8,8 @@ use slurm_inproc::{Conf, HostResult, Qos};
 
 use crate::setup::{conf, Rig, CPUS, NOW, WAITING};
 
-const GRANT: &str = "Grant=Account Name=physics Amount=1000 From=2033-05-18 Until=2033-05-20 Pace=1days TimeZone=UTC\n";
+const GRANT: &str =
+    "Grant=Account Name=physics Amount=1000 From=2033-05-18 Until=2033-05-20 Pace=1days TimeZone=UTC\n";
 const STEPS: [&str; 4] = ["grants.begin", "grants.finish", "grants.correct", "grants.save"];
 
 fn rig(now: i64, state: &Path, settings: &str) -> HostResult<Rig> {
@@ -24,7 +25,8 @@ fn rig(now: i64, state: &Path, settings: &str) -> HostResult<Rig> {
 fn saved(state: &Path) -> i128 {
     let text = fs::read_to_string(state.join("multifactor2_grants")).expect("the file is there");
     let ledger = Ledger::parse(&text).unwrap_or_else(|problem| panic!("{problem}: {text}"));
-    ledger.accounts.iter().next().expect("a line").1.amount(1)
+    let (_, account) = ledger.accounts.iter().next().expect("a line");
+    account.amount(1)
 }
 
 /// Of both jobs that run.
@@ -78,7 +80,8 @@ fn a_kill_at_any_step_counts_each_second_once() -> HostResult<()> {
 #[test]
 fn what_points_keep_and_whom_caps_stop_fails_once() -> HostResult<()> {
     const ENFORCED: u32 = slurm_inproc::constants::QOS_FLAG_ENFORCE_USAGE_THRES;
-    const SETTINGS: &str = "Component=SERV Bypass=1\nTarget=User Name=alice Percent=1 Type=cap Block=yes\nPointsCap=1000\n";
+    const SETTINGS: &str =
+        "Component=SERV Bypass=1\nTarget=User Name=alice Percent=1 Type=cap Block=yes\nPointsCap=1000\n";
     for (step, writes) in [("stop", false), ("points.save", true), ("stop_as_before", true)] {
         let state = tempfile::tempdir()?;
         let mut rig = rig(NOW, state.path(), SETTINGS)?;

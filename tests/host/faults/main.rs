@@ -9,8 +9,11 @@ mod cycle;
 mod exports;
 mod grants;
 mod kills;
+#[path = "../../core/grants/model.rs"]
+mod model;
 mod own_usage;
 mod points;
 mod setup;
 mod shipped;
 mod snapshot;
+mod year;

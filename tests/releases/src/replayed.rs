@@ -132,7 +132,11 @@ pub fn export(cluster: &Cluster, program: &Path, name: &str, options: &[&str]) -
 ///
 /// # Errors
 /// It cannot be run.
-pub fn ask<'w>(cluster: &Cluster, program: &Path, words: impl IntoIterator<Item = &'w OsStr>) -> Result<Output> {
+pub fn ask<'w>(
+    cluster: &Cluster,
+    program: &Path,
+    words: impl IntoIterator<Item = &'w OsStr>,
+) -> Result<Output> {
     let path = format!("{}:{}", commands(cluster)?.display(), std::env::var("PATH")?);
     Ok(Command::new(program).args(words).env("PATH", path).output()?)
 }

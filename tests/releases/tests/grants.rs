@@ -20,6 +20,19 @@ mod reconciled {
     slurm_releases::test_in_each_release!(super::what_was_lost_comes_back_from_the_accounting);
 }
 
+#[cfg(feature = "full")]
+mod weeks {
+    #[test]
+    fn bookworm() {
+        slurm_releases::BOOKWORM.test(super::a_week_with_three_kills);
+    }
+
+    #[test]
+    fn forky() {
+        slurm_releases::FORKY.test(super::a_week_with_three_kills);
+    }
+}
+
 #[cfg(not(feature = "full"))]
 #[test]
 fn reconciled_in_forky() {
@@ -196,7 +209,6 @@ fn blocks(cluster: &mut Cluster, line: impl Fn(f64, &str) -> String, waiting: Jo
     wait_shown(cluster, waiting, "RUNNING");
 }
 
-
 /// CPU seconds of an account between two times.
 fn sacct(cluster: &Cluster, account: &str, from: i64, until: i64) -> i64 {
     let shown = |at: i64| {
@@ -217,7 +229,8 @@ fn sacct(cluster: &Cluster, account: &str, from: i64, until: i64) -> i64 {
 /// A word of the first line of the ledger that begins so.
 fn word(cluster: &Cluster, begin: &str, number: usize) -> String {
     let text = fs::read_to_string(cluster.directory().join("state/multifactor2_grants")).unwrap();
-    let line = text.lines().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("no {begin} in {text}"));
+    let line =
+        text.lines().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("no {begin} in {text}"));
     line.split(' ').nth(number).unwrap_or_default().to_owned()
 }
 
@@ -278,7 +291,8 @@ fn what_was_lost_comes_back_from_the_accounting(release: &Release) {
         let program = Path::new(env!("CARGO_BIN_EXE_ask-cluster"));
         let words = ["grants", "--reconcile"].iter().chain(words).map(OsStr::new);
         let output = slurm_releases::replayed::ask(cluster, program, words).unwrap();
-        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let said =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{said}");
         said
     };
@@ -289,7 +303,8 @@ fn what_was_lost_comes_back_from_the_accounting(release: &Release) {
     let period = &answer["periods"][0];
     let hours = |name: &str| period[name].as_f64().unwrap() * 3600.0;
     // sacct does not take off the seconds of a suspension that lasts.
-    let due = sacct(&cluster, "physics", until - 86_400, until) - (until - since) + sacct(&cluster, "optics", until - 86_400, moved);
+    let due = sacct(&cluster, "physics", until - 86_400, until) - (until - since)
+        + sacct(&cluster, "optics", until - 86_400, moved);
     let (accounted, difference) = (hours("accounted"), hours("difference"));
     #[allow(clippy::cast_precision_loss)] // seconds
     let off = accounted - due as f64;
@@ -298,7 +313,10 @@ fn what_was_lost_comes_back_from_the_accounting(release: &Release) {
     cluster.wait_cycle().unwrap();
     cluster.wait_cycle().unwrap();
     let log = cluster.log();
-    assert!(log.contains("what the accounting has of grants at") && log.contains("is taken, 1 periods"), "{log}");
+    assert!(
+        log.contains("what the accounting has of grants at") && log.contains("is taken, 1 periods"),
+        "{log}"
+    );
     let used = word(&cluster, "ledger Account physics cpu ", 15);
     let (_, added) = used.split_once('+').unwrap_or_else(|| panic!("{used}"));
     assert_eq!(added.parse::<f64>().unwrap().round(), difference.round());
@@ -314,8 +332,103 @@ fn what_was_lost_comes_back_from_the_accounting(release: &Release) {
         let (own, added) = used.split_once('+').unwrap();
         let sum = own.parse::<i64>().unwrap() + added.parse::<i64>().unwrap();
         let until = now();
-        let due = sacct(cluster, "physics", until - 86_400, until) + sacct(cluster, "optics", until - 86_400, moved);
+        let due = sacct(cluster, "physics", until - 86_400, until)
+            + sacct(cluster, "optics", until - 86_400, moved);
         Ok((sum == due).then_some(()))
     };
     cluster.wait_for("the sum that sacct has", WAIT, is_same).unwrap();
+}
+
+/// A week of jobs of three projects, an hour of it in two thirds of a second, over a midnight, while slurmctld is killed three times. What the plugin has
+/// of each day then, with one comparison, is what sacct has.
+#[cfg(feature = "full")]
+fn a_week_with_three_kills(release: &Release) {
+    const WEEK: u64 = 110;
+    const JOBS: u64 = 70;
+    let midnight = now() + UNTIL_MIDNIGHT;
+    let behind = midnight.rem_euclid(86_400);
+    let zone = format!("TST{:02}:{:02}:{:02}", behind / 3600, behind / 60 % 60, behind % 60);
+    let days = format!("From={} Until={}", day(midnight - behind - 1), day(midnight - behind));
+    let projects = [("physics", "ada"), ("chem", "eve"), ("bio", "bob")];
+    let accounts = projects
+        .iter()
+        .fold(Accounts::new(), |all, (account, user)| all.account(Account::new(*account, 1).user(*user, 1)));
+    let line = |account: &str| {
+        format!(
+            "Grant=Account Name={account} Amount=0.05 {days} Pace=1days CarryOver=1 Borrow=0.5 Within=1000\n"
+        )
+    };
+    let lines: String = projects.iter().map(|(account, _)| line(account)).collect();
+    let mut cluster = slurm_releases::cluster(release.clone())
+        .unwrap()
+        .accounts(&accounts)
+        .set("PriorityWeightFairshare", "1000")
+        .set("SelectTypeParameters", "CR_CPU")
+        .set("SchedulerParameters", "bf_interval=2,sched_interval=2,batch_sched_delay=1")
+        .controller_env("TZ", &zone)
+        .nodes(4)
+        .cpus(4)
+        .slurmds(true)
+        .file("multifactor2.conf", &format!("PointsCap=100000\n{lines}"))
+        .start()
+        .unwrap();
+    // From 26.05 on slurmctld does not start after a kill before which it has never saved usage.
+    cluster.stop_controller().unwrap();
+    cluster.start_controller().unwrap();
+    let began = std::time::Instant::now();
+    let first = now();
+    let mut kills = 0;
+    for job in 0..JOBS {
+        let due = Duration::from_millis(job * WEEK * 1000 / JOBS);
+        std::thread::sleep(due.saturating_sub(began.elapsed()));
+        let (_, user) = projects[usize::try_from(job % 3).unwrap()];
+        // From a second to half a minute, which is two days.
+        let seconds = 1 + job * job * 7 % 31;
+        let size = format!("--ntasks={}", 1 + job % 4);
+        cluster
+            .submit(&Job::new(user).seconds(seconds.try_into().unwrap()).arg(&size).arg("--time=120"))
+            .unwrap();
+        if job % 20 == 15 && kills < 3 {
+            cluster.kill_controller().unwrap();
+            std::thread::sleep(Duration::from_secs(2));
+            cluster.start_controller().unwrap();
+            kills += 1;
+        }
+    }
+    assert_eq!(kills, 3);
+    assert!(now() > midnight, "the day has not ended");
+    let is_over = |cluster: &Cluster| {
+        let left = cluster.command("squeue").args(["-h", "-t", "PD,R,CG,S"]).text()?;
+        Ok(left.trim().is_empty().then_some(()))
+    };
+    // What slurmctld forgot with a kill, and a slurmd still has, does not start again: it is cancelled, as an administrator would.
+    if cluster.wait_for("the week to be over", Duration::from_secs(40), is_over).is_err() {
+        for state in ["PENDING", "RUNNING"] {
+            cluster.command("scancel").arg(format!("--state={state}")).text().unwrap();
+        }
+        cluster.wait_for("the week to be over", WAIT, is_over).unwrap();
+    }
+    cluster.command("sacctmgr").args(["-i", "show", "runawayjobs"]).text().unwrap();
+    cluster.wait_cycle().unwrap();
+    cluster.wait_cycle().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_ask-cluster"));
+    let words = ["grants", "--reconcile", "--all"].map(OsStr::new);
+    let output = slurm_releases::replayed::ask(&cluster, program, words).unwrap();
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && !said.contains("sacctmgr show runawayjobs"), "{said}");
+    cluster.wait_cycle().unwrap();
+    cluster.wait_cycle().unwrap();
+    eprintln!("Slurm {}: {said}", release.version);
+    for (account, _) in projects {
+        let begin = format!("ledger Account {account} cpu ");
+        let days = [(first - 3600, midnight), (midnight, now())];
+        for (at, (from, until)) in (15..).zip(days) {
+            let used = word(&cluster, &begin, at);
+            let cut = used.find(['+', '-']).unwrap_or(used.len());
+            let (own, added) = used.split_at(cut);
+            let sum = own.parse::<i64>().unwrap() + added.parse::<i64>().unwrap_or_else(|_| panic!("{used}"));
+            assert_eq!(sum, sacct(&cluster, account, from, until), "{account}: {used}");
+        }
+    }
 }

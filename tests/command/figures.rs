@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 
 use multifactor2_command::answers::what_if::{of_model, ChangeRow, Changes, Plugin, WhatIf};
 use multifactor2_command::model::{Model, Options};
+use multifactor2_core::rules::grants::{Pace, Periods, Sequences};
+use multifactor2_core::settings::value::Date;
+use multifactor2_core::settings::Settings;
 use multifactor2_fixtures::project::made;
 use multifactor2_fixtures::svg::begin;
 
@@ -165,12 +168,66 @@ fn distributions() -> String {
     )
 }
 
+/// docs/figures/rush.svg: what may be used in each month by who has used 40 of 100 hours in each month before, under each preset of grants.
+fn rush() -> String {
+    const PRESETS: [&str; 4] = ["jsc", "nhr", "rwth", "nesi"];
+    let mut drawn = String::new();
+    let mut described = Vec::new();
+    for (place, preset) in (0_u32..).zip(PRESETS) {
+        let line = format!(
+            "Grant=Account Name=a Preset={preset} Amount=1200 From=2027-01-01 Until=2027-12-31 TimeZone=UTC"
+        );
+        let sequences = Sequences::of(&Settings::parse(&line, "f").unwrap().settings, |_| 0);
+        let grant = &sequences.all[0].lines[0].grant;
+        let months = Periods::new(date(1, 1), date(12, 31), Pace::Month, &|_| 0).unwrap();
+        let base = 132 + place * 128;
+        let _ = writeln!(drawn, "<text class=\"head\" x=\"10\" y=\"{}\">{preset}</text>", base - 50);
+        let mut used = vec![0_i128; grant.count()];
+        let mut all = Vec::new();
+        for month in 1..=12 {
+            let (begin, _) = months.span(month).unwrap();
+            let standing = grant.standing(&used, begin).unwrap();
+            let usable = (standing.beyond_from - used[standing.period - 1]).max(0) / 3600;
+            let height = u32::try_from(usable).unwrap() / 12;
+            let x = 60 + u32::try_from(month).unwrap() * 50;
+            let class = if month == 12 { "a" } else { "d" };
+            let _ = writeln!(
+                drawn,
+                "<rect class=\"{class}\" x=\"{x}\" y=\"{}\" width=\"32\" height=\"{height}\"/>\
+                 <text class=\"middle\" x=\"{}\" y=\"{}\">{usable}</text>",
+                base - height,
+                x + 16,
+                base - height - 4,
+            );
+            all.push(usable.to_string());
+            used[standing.period - 1] += 40 * 3600;
+        }
+        let page = multifactor2_fixtures::project::read("docs/grants.md");
+        assert!(page.contains(&format!("| `{preset}` | {}: ", all[11])), "{preset} in December: {}", all[11]);
+        described.push(format!("{preset}: {}.", all.join(", ")));
+    }
+    for (month, name) in (1_u32..).zip("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(' ')) {
+        let _ =
+            writeln!(drawn, "<text class=\"middle dim\" x=\"{}\" y=\"536\">{name}</text>", 76 + month * 50);
+    }
+    let description =
+        format!("Hours that may be used from the first of each month on. {}", described.join(" "));
+    begin(720, 548, "What may be used in each month under four rules, of 1200 hours a year", &description)
+        + &drawn
+        + "</svg>\n"
+}
+
+fn date(month: u8, day: u8) -> Date {
+    Date { year: 2027, month, day, hour: 0, minute: 0, second: 0 }
+}
+
 #[test]
 fn the_pictures_are_those_of_the_model() {
     for (path, drawn) in [
         ("docs/figures/next.svg", next()),
         ("docs/figures/distributions.svg", distributions()),
         ("docs/figures/tickets.svg", tickets()),
+        ("docs/figures/rush.svg", rush()),
     ] {
         made(path, drawn.as_bytes());
     }

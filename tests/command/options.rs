@@ -31,9 +31,11 @@ enum Seen {
     Live(&'static str),
     /// It counts only on a terminal: there is this test in `outputs.rs`.
     OnTerminal(&'static str),
+    /// The same with commands of a controller.
+    OnController(&'static str),
 }
 
-use Seen::{Differs, Ends, Live, OnTerminal, Says, Writes};
+use Seen::{Differs, Ends, Live, OnController, OnTerminal, Says, Writes};
 
 /// A question, its words, and whether it is about a cluster: then it is that of the example.
 const QUESTIONS: [(&str, &str, bool); 14] = [
@@ -150,6 +152,15 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("weights", "--partition", "", "--partition cpu", Differs),
     ("migrate", "--snapshot", "", "--snapshot nowhere", Says("it is for a slurm.conf")),
     ("migrate", "--moab", "", "--moab", Differs),
+    ("grants", "--reconcile", "", "--reconcile", OnController("it_refuses_what_would_not_be_true")),
+    ("grants", "--all", "", "--all", OnController("the_sums_are_those_of_the_seconds_that_jobs_have_run")),
+    (
+        "grants",
+        "--dry-run",
+        "",
+        "--dry-run",
+        OnController("the_sums_are_those_of_the_seconds_that_jobs_have_run"),
+    ),
     ("replay", "--policy", "", "--policy fifo", Differs),
     ("replay", "--how", "", "--how", Says("sacct")),
     ("replay", "--export", "", "--export kept", Writes("kept/export.txt", "sacct-")),
@@ -290,6 +301,7 @@ fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str,
     let elsewhere = match seen {
         Live(test) => Some((include_str!("live.rs"), test)),
         OnTerminal(test) => Some((include_str!("outputs.rs"), test)),
+        OnController(test) => Some((include_str!("reconcile.rs"), test)),
         _ => None,
     };
     if let Some((file, test)) = elsewhere {
@@ -318,7 +330,7 @@ fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str,
             );
             return;
         }
-        Differs | Live(_) | OnTerminal(_) => (),
+        Differs | Live(_) | OnTerminal(_) | OnController(_) => (),
     }
     let before = text(&Place::new().ask(&words(question, beside)));
     assert_ne!(before, said, "multifactor2 {with}");

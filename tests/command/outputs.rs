@@ -80,6 +80,20 @@ fn grants_say_what_is_left_and_when_they_run_out() {
     }
     let unknown = Sample::new(&snapshot).ask(&["grants", "nobody"]);
     assert!(unknown.status != 0 && unknown.err.contains("nobody has no grant"), "{unknown:?}");
+    // What the accounting has added is said, and the page has the same numbers as bars.
+    (snapshot.grants[0].corrected, snapshot.grants[0].corrected_until) = (-3600.0 * 2.0, 1_800_000_000);
+    let printed = Sample::new(&snapshot).ask(&["grants"]);
+    let said =
+        "The accounting was asked on 2027-01-15T08:00:00: 2 hours were taken off, and are in these numbers.";
+    assert!(words(&printed.out).contains(said), "{}", printed.out);
+    let file = tempfile::tempdir().unwrap();
+    let page = file.path().join("tree.html");
+    let printed = Sample::new(&snapshot).ask(&["tree", "--html", page.to_str().unwrap()]);
+    assert_eq!((printed.status, printed.err.as_str()), (0, ""), "{printed:?}");
+    let page = std::fs::read_to_string(&page).unwrap();
+    for part in ["Grants: what may be used, and what is", "account c", "cpu-hours", "2027-01-17T20:00:00"] {
+        assert!(page.contains(part), "{part}");
+    }
     // Beyond it.
     let grant = &mut snapshot.grants[0];
     (grant.state, grant.left, grant.used) = ("beyond".to_owned(), -3600.0 * 12.0, 3600.0 * 192.0);

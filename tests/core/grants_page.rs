@@ -7,7 +7,10 @@ use multifactor2_fixtures::project;
 fn examples() -> Vec<String> {
     let page = project::read("docs/grants.md");
     let lines = page.lines().filter_map(|line| line.strip_prefix("    "));
-    lines.filter(|line| !line.starts_with("multifactor2 ")).map(str::to_owned).collect()
+    lines
+        .filter(|line| line.starts_with("Grant=") || line.starts_with("Adjust="))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -19,6 +22,28 @@ fn every_example_is_read_without_a_warning() {
         let loaded = Settings::parse(&text, "docs/grants.md").unwrap_or_else(|errors| panic!("{errors}"));
         assert_eq!(loaded.warnings, [], "{text}");
     }
+}
+
+/// The table of a bank, and the command that makes lines of it.
+#[test]
+fn the_table_of_a_bank_becomes_lines() {
+    let page = project::read("docs/grants.md");
+    let lines: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    ")).collect();
+    let header = lines.iter().position(|line| line.starts_with("account,unit,amount,")).unwrap();
+    let table: String = lines[header..header + 3].iter().map(|line| format!("{line}\n")).collect();
+    let awk = lines.iter().find(|line| line.starts_with("awk ")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("grants.csv"), table).unwrap();
+    let output =
+        std::process::Command::new("sh").args(["-c", awk]).current_dir(directory.path()).output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let loaded = Settings::parse(&lines, "f").unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!((loaded.settings.grants.len(), &loaded.warnings[..]), (2, &[][..]), "{lines}");
+    let second = &loaded.settings.grants[1];
+    assert_eq!(
+        (&second.names[..], second.amount.as_str(), second.tres().as_deref()),
+        (&["ocean".to_owned()][..], "20000", Some("gres/gpu"))
+    );
 }
 
 /// What may be used in each month, by the rules of two presets.

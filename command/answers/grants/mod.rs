@@ -288,7 +288,34 @@ impl GrantRow {
         format!("{grant}: {}, {}", self.unit, self.state_in_words())
     }
 
-    fn state_in_words(&self) -> &'static str {
+    /// Whose it is, in words.
+    pub fn whose(&self) -> String {
+        let record = Grant {
+            kind: self.kind.clone(),
+            name: self.name.clone(),
+            partitions: self.partitions.clone(),
+            ..Grant::default()
+        };
+        key(&record).in_words()
+    }
+
+    /// Whether a line holds, and what was used of it is known.
+    pub fn is_counted(&self) -> bool {
+        self.period > 0 && self.state != State::Unknown
+    }
+
+    /// The part of this period that is over, and that of what may be used in it that is used, from 0 to 1.
+    pub fn parts(&self) -> (f64, f64) {
+        let usable = self.used + self.left;
+        #[allow(clippy::cast_precision_loss)] // seconds
+        let part = |of: i64, whole: i64| if whole > 0 { of as f64 / whole as f64 } else { 0.0 };
+        let over = part(self.counted_until - self.period_begin, self.period_end - self.period_begin);
+        let used = if usable > 0.0 { self.used / usable } else { 1.0 };
+        (over.clamp(0.0, 1.0), used.clamp(0.0, 1.0))
+    }
+
+    /// How it stands, in words.
+    pub fn state_in_words(&self) -> &'static str {
         match self.state {
             State::Within => "within",
             State::Beyond => "beyond",
@@ -301,17 +328,12 @@ impl GrantRow {
     /// Forty columns: what was used of what may be used in this period, and where it should be by now.
     fn bar(&self) -> String {
         const WIDTH: usize = 40;
-        let usable = self.used + self.left;
+        let (over, used) = self.parts();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // clamped
-        let column = |part: f64| (part.clamp(0.0, 1.0) * WIDTH as f64).round() as usize;
-        let filled = if usable > 0.0 { column(self.used / usable) } else { WIDTH };
-        let mut bar: Vec<char> = (0..WIDTH).map(|at| if at < filled { '#' } else { '.' }).collect();
-        let length = self.period_end - self.period_begin;
-        if length > 0 {
-            #[allow(clippy::cast_precision_loss)] // seconds
-            let over = (self.counted_until - self.period_begin) as f64 / length as f64;
-            let at = column(over).min(WIDTH - 1);
-            bar[at] = '|';
+        let column = |part: f64| (part * WIDTH as f64).round() as usize;
+        let mut bar: Vec<char> = (0..WIDTH).map(|at| if at < column(used) { '#' } else { '.' }).collect();
+        if self.period_end > self.period_begin {
+            bar[column(over).min(WIDTH - 1)] = '|';
         }
         bar.into_iter().collect()
     }
@@ -478,14 +500,8 @@ impl Show for GrantsAnswer {
             Some(_) => (),
         }
         for row in self.grants.iter().flatten().filter(|_| self.grants.as_ref().is_some_and(|all| all.len() <= MOST)) {
-            let record = Grant {
-                kind: row.kind.clone(),
-                name: row.name.clone(),
-                partitions: row.partitions.clone(),
-                ..Grant::default()
-            };
-            page.headline(&row.title(&key(&record).in_words()));
-            if row.period > 0 && row.state != State::Unknown {
+            page.headline(&row.title(&row.whose()));
+            if row.is_counted() {
                 page.paragraph(&format!("[{}]", row.bar()));
             }
             if row.state != State::Unknown {

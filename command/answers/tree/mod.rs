@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{finite, Answer, Ask, Report};
+use crate::answers::grants::{grants, GrantRow};
 use crate::error::Error;
 use crate::files;
 use crate::input::Needs;
@@ -94,6 +95,8 @@ pub struct Filter {
 pub struct Tree {
     /// All that are asked for, each account before what is below it; where there are books, one book after the other.
     pub rows: Vec<TreeRow>,
+    /// How the grants stand; none where there are none, or where the plugin's snapshot cannot be read.
+    pub grants: Vec<GrantRow>,
 }
 
 /// An association.
@@ -163,7 +166,17 @@ pub fn tree(model: &Model<'_>, filter: &Filter) -> Tree {
         let jobs = (counts(model, &of_jobs(model, book)), counts(model, &of_running(model, book)));
         rows.extend(places.iter().map(|(place, depth)| row(model, (*place, *depth), book, &jobs)));
     }
-    Tree { rows }
+    let all = grants(model, None).ok().and_then(|answer| answer.grants).unwrap_or_default();
+    let is_all = *filter == Filter::default();
+    let is_shown = |grant: &GrantRow| {
+        let is_of = |row: &TreeRow| match grant.kind.as_str() {
+            "Account" => row.account == grant.name,
+            "User" => row.user == grant.name,
+            _ => false,
+        };
+        is_all || rows.iter().any(is_of)
+    };
+    Tree { grants: all.into_iter().filter(is_shown).collect(), rows }
 }
 
 /// What is asked for: also what is above it, and what is below an account of the filter.

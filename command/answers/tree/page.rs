@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::{Tree, TreeRow};
+use crate::answers::grants::GrantRow;
 use crate::answers::Report;
 use crate::error::Error;
 use crate::model::Algorithm;
 use crate::output::html::{svg, Cell, Column, HtmlRow, Page, Table};
-use crate::output::numbers::{count, number, percent};
+use crate::output::numbers::{count, number, percent, time};
 
 const COLUMNS: [Column; 12] = [
     Column::text("Account or user"),
@@ -62,7 +63,45 @@ pub fn page(report: &Report<Tree>) -> Result<String, Error> {
     for row in rows {
         table.row(line(row, &parts));
     }
-    Ok(page.section("Accounts and users").table(&table).data(report)?.finish())
+    page = page.section("Accounts and users").table(&table);
+    if !report.answer.grants.is_empty() {
+        page = page.section("Grants").table(&grants(&report.answer.grants));
+    }
+    Ok(page.data(report)?.finish())
+}
+
+const GRANT_COLUMNS: [Column; 9] = [
+    Column::text("Whose"),
+    Column::bars("Time, usage").about(
+        "Of this period, what is over (blue, above) and what is used of all that may be used in it (orange, below). A longer orange bar: it is used faster than evenly.",
+    ),
+    Column::text("Unit").about("What is granted. Amounts are in hours of it."),
+    Column::text("State").about("What was found at the last calculation."),
+    Column::number("Granted").about("For this period."),
+    Column::number("Used").about("In this period."),
+    Column::number("Left").about("Of this period, with what was carried and what may be borrowed."),
+    Column::number("Running").about("What running jobs use in an hour."),
+    Column::text("Runs out").about("At the rate of the last seven days, before the period is over."),
+];
+
+/// How grants stand.
+fn grants(all: &[GrantRow]) -> Table {
+    let mut table = Table::new("Grants: what may be used, and what is", &GRANT_COLUMNS);
+    for row in all {
+        let (over, used) = row.parts();
+        let amount = |value: f64| Cell::number(value, &number(value));
+        let line = HtmlRow::new(&row.whose()).cell(if row.is_counted() { Cell::bars(over, used) } else { Cell::none() });
+        table.row(
+            line.cell(Cell::text(&row.unit))
+                .cell(Cell::text(row.state_in_words()))
+                .cell(amount(row.granted))
+                .cell(amount(row.used))
+                .cell(amount(row.left))
+                .cell(amount(row.running))
+                .cell(row.ends_at.map_or_else(Cell::none, |at| Cell::text(&time(at)))),
+        );
+    }
+    table
 }
 
 /// As a picture: all rows, with bars.

@@ -113,7 +113,7 @@ impl Settings {
             (of.is_none() || partitions) && book.as_ref().is_none_or(has_book)
         };
         settings.grants.retain(|line| of_grant(line.kind) && is_told(&line.partitions, &line.book));
-        settings.adjusts.retain(|line| of_grant(line.kind.into()) && is_told(&line.partitions, &line.book));
+        settings.adjusts.retain(|line| of_grant(line.kind) && is_told(&line.partitions, &line.book));
         if settings.snapshot_readers().is_some() {
             let default = Settings::default();
             (settings.snapshot_group, settings.snapshot_mode) =

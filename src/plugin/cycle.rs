@@ -165,7 +165,6 @@ impl Plugin {
             self.distribute::<Factors>(unlocked, &config, &mut drafts, queues, |lock, standing, waiting| {
                 points.learn(lock, standing, waiting, groups);
             });
-            self.grants.note_tree(points.parents());
             phases.enter(Phase::Value);
             // If it fails, all jobs keep their priorities. Those are closer to the right ones than priorities without points.
             self.value(&mut drafts, points);
@@ -298,6 +297,7 @@ impl Plugin {
     /// Gives every job its points, and keeps the steps of distances from targets for the next save. No lock is held.
     fn value(&self, drafts: &mut Drafts, points: &mut PointsQueue) {
         faults::point("value");
+        self.grants.note_tree(points.parents());
         let started = std::mem::take(&mut self.noted.lock().points.started);
         drafts.take_points(points.value(started));
         if let Some(steps) = points.kept_steps() {

@@ -33,7 +33,7 @@ Grant=User Name=eve Amount=1 From=2026-01-01 Until=2026-01-10 Pace=1days TimeZon
 ";
 
 /// What sacct prints for the rows of a file: cut at `-S` and `-E`. A suspension that has not ended is not taken off, as in Slurm.
-const SACCT: &str = r##"#!/bin/bash
+const SACCT: &str = r#"#!/bin/bash
 while [ $# -gt 0 ]; do case $1 in
 -S) from=$(date -u -d "$2" +%s); shift;;
 -E) until=$(date -u -d "$2" +%s); shift;;
@@ -54,7 +54,7 @@ a=$((sus > s ? sus : s)); b=$((resumed < e ? resumed : e)); [ "$a" -ge "$b" ] ||
 fi
 printf '%s\n' "$id$d$s$d$n$d$gid$d$user$d$account$d$partition$d$qos$d$wckey$d$tres$d$state"
 done < "$(dirname "$0")/jobs"
-"##;
+"#;
 
 #[derive(Clone, Debug)]
 struct Run {

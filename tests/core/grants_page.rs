@@ -30,7 +30,7 @@ fn the_table_of_a_bank_becomes_lines() {
     let page = project::read("docs/grants.md");
     let lines: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    ")).collect();
     let header = lines.iter().position(|line| line.starts_with("account,unit,amount,")).unwrap();
-    let table: String = lines[header..header + 3].iter().map(|line| format!("{line}\n")).collect();
+    let table = lines[header..header + 3].join("\n") + "\n";
     let awk = lines.iter().find(|line| line.starts_with("awk ")).unwrap();
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("grants.csv"), table).unwrap();

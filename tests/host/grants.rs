@@ -324,7 +324,7 @@ fn correct(host: &Host, change: impl FnOnce(String) -> String) -> PathBuf {
     path
 }
 
-fn another_id(text: String) -> String {
+fn another_id(text: &str) -> String {
     let at = text.find("of ").unwrap() + 3;
     format!("{}0123456789abcdef{}", &text[..at], &text[at + 16..])
 }
@@ -354,12 +354,12 @@ fn what_the_accounting_has_is_taken_once_and_only_from_who_may() -> HostResult<(
         Ok(())
     };
     refused(&mut host, "half of it", &|host| drop(correct(host, |text| text.replace("end 1\n", ""))))?;
-    refused(&mut host, "another id", &|host| drop(correct(host, another_id)))?;
+    refused(&mut host, "another id", &|host| drop(correct(host, |text| another_id(&text))))?;
     refused(&mut host, "more than was counted", &|host| {
-        drop(correct(host, |text| text.replace(" 1 1", " 1 91")))
+        drop(correct(host, |text| text.replace(" 1 1", " 1 91")));
     })?;
     refused(&mut host, "a grant that is not there", &|host| {
-        drop(correct(host, |text| text.replace("used Account physics", "used User physics")))
+        drop(correct(host, |text| text.replace("used Account physics", "used User physics")));
     })?;
     refused(&mut host, "others may write it", &|host| {
         let path = correct(host, |text| text);

@@ -44,7 +44,7 @@ pub struct Reconciled {
     /// Where the correction is for the plugin; `None` where nothing was to be written.
     pub file: Option<PathBuf>,
     /// Each period that was compared.
-    pub periods: Vec<Period>,
+    pub periods: Vec<PeriodRow>,
     /// What cannot be compared, one sentence each.
     pub remarks: Vec<String>,
 }
@@ -55,7 +55,7 @@ impl Answer for Reconciled {
 
 /// A period. Amounts are in hours of the unit.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Period {
+pub struct PeriodRow {
     /// Whose grant it is: `account climate`.
     pub grant: String,
     /// The unit, such as `cpu-hours`.
@@ -128,12 +128,12 @@ pub fn reconcile(all: bool, dry_run: bool, timeout: u64) -> Result<Reconciled, E
     Ok(Reconciled {
         until: ledger.since,
         file: written,
-        periods: asked.iter().map(Period::of).collect(),
+        periods: asked.iter().map(PeriodRow::of).collect(),
         remarks,
     })
 }
 
-impl Period {
+impl PeriodRow {
     fn of(asked: &Asked) -> Self {
         #[allow(clippy::cast_precision_loss)] // shown only
         let hours = |amount: i128| amount as f64 / 3600.0;

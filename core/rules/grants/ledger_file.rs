@@ -147,43 +147,7 @@ impl Reader {
                 self.calendars.push(Calendar { counted_from, periods });
                 return Some(());
             }
-            "ledger" => {
-                let of = phrase(&mut words, LINE)?;
-                let calendar = self.calendars.get(number::<usize>(&mut words)?)?.clone();
-                let (begun, keep_until, changed) = (time(&mut words)?, time(&mut words)?, time(&mut words)?);
-                let (is_unknown, is_beyond) = match words.next()? {
-                    "unknown" => (true, None),
-                    "-" => (false, None),
-                    "beyond" => (false, Some(true)),
-                    "within" => (false, Some(false)),
-                    _ => return None,
-                };
-                let (mut used, mut corrected) = (Vec::new(), Vec::new());
-                for word in words {
-                    let (own, added) =
-                        word.split_at(word.rfind(['+', '-']).filter(|at| *at > 0).unwrap_or(word.len()));
-                    used.push(amount(own)?);
-                    corrected.push(if added.is_empty() { None } else { Some(added.parse().ok()?) });
-                }
-                while let Some(None) = corrected.last() {
-                    corrected.pop();
-                }
-                let days = VecDeque::new();
-                let account = Account {
-                    begun,
-                    keep_until,
-                    used,
-                    corrected,
-                    calendar,
-                    days,
-                    is_beyond,
-                    changed,
-                    is_unknown,
-                };
-                ledger.accounts.insert(of.clone(), account).then_some(())?;
-                self.last = Some(of);
-                return Some(());
-            }
+            "ledger" => return self.account(words),
             "days" => {
                 let account = self.last.take().and_then(|of| ledger.accounts.get_mut(&of))?;
                 while let Some(begin) = words.next() {
@@ -241,6 +205,36 @@ impl Reader {
         }
         self.last = None;
         words.next().is_none().then_some(())
+    }
+
+    /// The usage of a line of settings, whose days may follow.
+    fn account(&mut self, mut words: SplitAsciiWhitespace<'_>) -> Option<()> {
+        let of = phrase(&mut words, LINE)?;
+        let calendar = self.calendars.get(number::<usize>(&mut words)?)?.clone();
+        let (begun, keep_until, changed) = (time(&mut words)?, time(&mut words)?, time(&mut words)?);
+        let (is_unknown, is_beyond) = match words.next()? {
+            "unknown" => (true, None),
+            "-" => (false, None),
+            "beyond" => (false, Some(true)),
+            "within" => (false, Some(false)),
+            _ => return None,
+        };
+        let (mut used, mut corrected) = (Vec::new(), Vec::new());
+        for word in words {
+            let (own, added) =
+                word.split_at(word.rfind(['+', '-']).filter(|at| *at > 0).unwrap_or(word.len()));
+            used.push(amount(own)?);
+            corrected.push(if added.is_empty() { None } else { Some(added.parse().ok()?) });
+        }
+        while let Some(None) = corrected.last() {
+            corrected.pop();
+        }
+        let days = VecDeque::new();
+        let account =
+            Account { begun, keep_until, used, corrected, calendar, days, is_beyond, changed, is_unknown };
+        self.ledger.as_mut()?.accounts.insert(of.clone(), account).then_some(())?;
+        self.last = Some(of);
+        Some(())
     }
 }
 

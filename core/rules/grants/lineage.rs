@@ -41,8 +41,8 @@ impl Lineage {
     fn parent(&self, account: &str, at: i64) -> Option<&str> {
         let known = self.all.get(account)?;
         let until = known.partition_point(|(from, _)| *from <= at);
-        let then = known[..until].iter().rev().chain(known.get(until..).into_iter().flatten());
-        then.filter_map(|(_, parent)| parent.as_deref()).next().filter(|parent| !parent.is_empty())
+        let mut then = known[..until].iter().rev().chain(known.get(until..).into_iter().flatten());
+        then.find_map(|(_, parent)| parent.as_deref()).filter(|parent| !parent.is_empty())
     }
 
     /// Whether an account was ever there.

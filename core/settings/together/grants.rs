@@ -156,7 +156,7 @@ pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Ent
         for name in line.names.iter().filter(|name| !finds(name)) {
             let advice = format!(
                 "has no effect for {name}: no line Grant={} with this unit, partitions and book holds on {}. Add one, or correct the line",
-                line.kind.to_string(),
+                line.kind,
                 line.at
             );
             odd.push((entry, advice));
@@ -176,7 +176,7 @@ pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Ent
 /// Whether a line changes a grant.
 fn is_of(settings: &Settings, line: &Adjust, name: &str, grant: &Grant) -> bool {
     let filter = (line.partitions.as_ref(), line.book.as_deref());
-    let wanted = line.tres().map(|tres| Key::of(settings, (line.kind.into(), name), &tres, filter).text());
+    let wanted = line.tres().map(|tres| Key::of(settings, (line.kind, name), &tres, filter).text());
     let holds = grant.from <= line.at && line.at <= grant.until;
     holds && grant.names.iter().any(|name| of_grant(settings, grant, name) == wanted)
 }

@@ -5,6 +5,7 @@
 //! more; the next correction brings it back to the second.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -230,20 +231,22 @@ impl<'r> Year<'r> {
 fn year(name: &str, runs: &[Run]) -> HostResult<()> {
     let (rule, borders) = preset(name);
     let mut whole = Sums::new();
-    runs.iter().for_each(|run| add(&mut whole, &borders, run, (BEGIN, i64::MAX)));
+    for run in runs {
+        add(&mut whole, &borders, run, (BEGIN, i64::MAX));
+    }
     // In hours, so that each project is beyond at times.
     let amount = |project: u32| {
         let all: i128 = whole.iter().filter(|((of, _), _)| *of == project).map(|(_, used)| used).sum();
         (all / 3600).max(1)
     };
-    let lines: String = (0..PROJECTS)
-        .map(|project| {
-            format!(
-                "Grant=Account Name=p{project} Preset={name} Amount={} From=2034-01-01 Until=2034-12-31 TimeZone=UTC\n",
-                amount(project)
-            )
-        })
-        .collect();
+    let mut lines = String::new();
+    for project in 0..PROJECTS {
+        let amount = amount(project);
+        let _ = writeln!(
+            lines,
+            "Grant=Account Name=p{project} Preset={name} Amount={amount} From=2034-01-01 Until=2034-12-31 TimeZone=UTC"
+        );
+    }
     let sequences = Sequences::of(
         &Settings::parse(&lines, "f").unwrap_or_else(|errors| panic!("{errors}")).settings,
         |_| 0,

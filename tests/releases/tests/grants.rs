@@ -258,11 +258,11 @@ fn what_was_lost_comes_back_from_the_accounting(release: &Release) {
         .file("multifactor2.conf", &line)
         .start()
         .unwrap();
-    let long = submit(&cluster, "emmy", &["--ntasks=2", "--exclusive"]);
+    let of_optics = submit(&cluster, "emmy", &["--ntasks=2", "--exclusive"]);
     let suspended = submit(&cluster, "ada", &["--ntasks=1"]);
     let short = submit(&cluster, "ada", &["--ntasks=2", "--exclusive"]);
     let again = submit(&cluster, "ada", &["--ntasks=1", "--requeue"]);
-    for job in [long, suspended, short, again] {
+    for job in [of_optics, suspended, short, again] {
         wait_shown(&cluster, job, "RUNNING");
     }
     cluster.wait_cycle().unwrap();
@@ -319,12 +319,12 @@ fn what_was_lost_comes_back_from_the_accounting(release: &Release) {
     );
     let used = word(&cluster, "ledger Account physics cpu ", 15);
     let (_, added) = used.split_once('+').unwrap_or_else(|| panic!("{used}"));
-    assert_eq!(added.parse::<f64>().unwrap().round(), difference.round());
+    assert!((added.parse::<f64>().unwrap() - difference).abs() < 0.5, "{added}, {difference}");
     // In the end both have the same, to the second: the accounting knows now how long the suspension was.
     cluster.command("scontrol").args(["resume", &suspended.to_string()]).text().unwrap();
     wait_shown(&cluster, suspended, "RUNNING");
     cluster.command("scancel").args(["--state=RUNNING"]).text().unwrap();
-    for job in [long, suspended] {
+    for job in [of_optics, suspended] {
         wait_shown(&cluster, job, "CANCELLED");
     }
     let is_same = |cluster: &Cluster| {
@@ -375,12 +375,12 @@ fn a_week_with_three_kills(release: &Release) {
     // From 26.05 on slurmctld does not start after a kill before which it has never saved usage.
     cluster.stop_controller().unwrap();
     cluster.start_controller().unwrap();
-    let began = std::time::Instant::now();
+    let clock = std::time::Instant::now();
     let first = now();
     let mut kills = 0;
     for job in 0..JOBS {
         let due = Duration::from_millis(job * WEEK * 1000 / JOBS);
-        std::thread::sleep(due.saturating_sub(began.elapsed()));
+        std::thread::sleep(due.saturating_sub(clock.elapsed()));
         let (_, user) = projects[usize::try_from(job % 3).unwrap()];
         // From a second to half a minute, which is two days.
         let seconds = 1 + job * job * 7 % 31;

@@ -74,6 +74,7 @@ pub mod factors;
 pub mod facts;
 pub mod policy;
 pub mod rules;
+pub mod seldom;
 pub mod settings;
 pub mod ties;
 pub mod tree;

@@ -106,7 +106,7 @@ pub fn parts(
     let offset = |at| offset(at).unwrap_or_default();
     let mut borders: Vec<i64> = hours.iter().flat_map(|hours| [hours.hours.0, hours.hours.1]).collect();
     borders.push(DAY);
-    borders.sort_unstable();
+    crate::seldom::sort_by(&mut borders, Ord::cmp);
     let counts = |local| hours.iter().map(|hours| hours.has(local)).collect::<Vec<_>>();
     let mut parts: Vec<(i64, LocalTime)> = Vec::new();
     let (mut at, mut last) = (from, None);

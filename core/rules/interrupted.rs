@@ -5,6 +5,7 @@
 //! and needed when the next one is charged, perhaps by another process: hence a note for each such job, which is kept in a file. A run
 //! without a note is charged in full.
 
+use crate::seldom;
 use std::fmt::Write as _;
 
 use rustc_hash::FxHashMap;
@@ -70,7 +71,7 @@ impl Interrupted {
 
     fn text(&self) -> String {
         let mut jobs: Vec<_> = self.next.iter().collect();
-        jobs.sort_unstable();
+        seldom::sort_by(&mut jobs, Ord::cmp);
         let mut text = format!("{FIRST}{VERSION}\n");
         for (job, run) in jobs {
             let _ = writeln!(text, "job {job} {run}");

@@ -11,6 +11,7 @@
 //!
 //! Names are written as in [`super::sums_file`].
 
+use crate::seldom;
 use std::fmt::Write as _;
 
 use super::accuracy::{Accuracies, Accuracy};
@@ -38,7 +39,7 @@ impl KeptPoints {
             let _ = writeln!(text, "until {until}");
         }
         let mut counts: Vec<_> = self.overtaken.counts().collect();
-        counts.sort_unstable();
+        seldom::sort_by(&mut counts, Ord::cmp);
         for (job, submit, count) in counts {
             let _ = writeln!(text, "bypass {job} {submit} {count}");
         }

@@ -20,6 +20,7 @@
 //! A sum is what decays and then the windows, the current one first. `-` stands for what there is not. In names all but letters, digits and
 //! `._/:@+-` is `%` and two hexadecimal digits a byte; `%` alone is an empty one. Numbers read back as they were.
 
+use crate::seldom;
 use std::fmt::Write as _;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
@@ -180,7 +181,7 @@ fn or_none(value: Option<impl ToString>) -> String {
 /// In an order that does not change from file to file.
 fn sorted<K: Ord, V>(map: &rustc_hash::FxHashMap<K, V>) -> Vec<(&K, &V)> {
     let mut all: Vec<_> = map.iter().collect();
-    all.sort_by_key(|(key, _)| *key);
+    seldom::sort_by(&mut all, |(a, _), (b, _)| a.cmp(b));
     all
 }
 

@@ -3,6 +3,7 @@
 //! Errors and warnings are values: the caller decides whether they refuse a start or are only logged.
 
 use super::advice::Grade;
+use crate::seldom;
 use std::fmt;
 use std::sync::Arc;
 
@@ -143,7 +144,7 @@ impl Errors {
 
     /// Groups the errors by file and orders them by line, as a reader corrects them.
     pub(crate) fn sort(&mut self) {
-        self.kept.sort_by(|a, b| a.place.cmp(&b.place));
+        seldom::sort_by(&mut self.kept, |a, b| a.place.cmp(&b.place));
     }
 }
 

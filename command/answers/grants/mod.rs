@@ -106,6 +106,25 @@ pub enum State {
     NoGrant,
 }
 
+impl State {
+    /// Each with the word of a snapshot and of tables, and in words.
+    const WORDS: [(Self, &'static str, &'static str); 5] = [
+        (Self::Within, "within", "within"),
+        (Self::Beyond, "beyond", "beyond"),
+        (Self::Unknown, "unknown", "what was used is not known"),
+        (Self::Outside, "outside", "no line holds now, jobs are as if beyond"),
+        (Self::NoGrant, "none", "no line holds now"),
+    ];
+
+    fn of(word: &str) -> Self {
+        Self::WORDS.into_iter().find(|(_, known, _)| *known == word).map_or(Self::Unknown, |(state, ..)| state)
+    }
+
+    fn words(self) -> (&'static str, &'static str) {
+        Self::WORDS.into_iter().find(|(state, ..)| *state == self).map_or(("", ""), |(_, word, words)| (word, words))
+    }
+}
+
 /// When a grant runs out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -212,13 +231,7 @@ fn row(grant: &Grant) -> GrantRow {
     /// Seconds of seven days.
     const WEEK: i64 = 604_800;
     let hours = |seconds: f64| seconds / 3600.0;
-    let state = match grant.state.as_str() {
-        "within" => State::Within,
-        "beyond" => State::Beyond,
-        "outside" => State::Outside,
-        "none" => State::NoGrant,
-        _ => State::Unknown,
-    };
+    let state = State::of(&grant.state);
     let until = grant.counted_until;
     // Of the day in which that begins the whole is not known: full days count.
     let begin = until - WEEK;
@@ -316,13 +329,7 @@ impl GrantRow {
 
     /// How it stands, in words.
     pub fn state_in_words(&self) -> &'static str {
-        match self.state {
-            State::Within => "within",
-            State::Beyond => "beyond",
-            State::Unknown => "what was used is not known",
-            State::Outside => "no line holds now, jobs are as if beyond",
-            State::NoGrant => "no line holds now",
-        }
+        self.state.words().1
     }
 
     /// Forty columns: what was used of what may be used in this period, and where it should be by now.
@@ -448,19 +455,12 @@ impl Show for GrantsAnswer {
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
         let mut table = Table::of(COLUMNS);
         for row in self.grants.iter().flatten() {
-            let state = match row.state {
-                State::Within => "within",
-                State::Beyond => "beyond",
-                State::Unknown => "unknown",
-                State::Outside => "outside",
-                State::NoGrant => "none",
-            };
             table.row(vec![
                 row.kind.clone(),
                 row.name.clone(),
                 row.unit.clone(),
                 row.partitions.join(","),
-                state.to_owned(),
+                row.state.words().0.to_owned(),
                 row.rule.clone(),
                 row.beyond.clone(),
                 time(row.period_begin),

@@ -24,7 +24,7 @@ pub struct Facts {
 impl Facts {
     /// Of a job of which nothing is known.
     pub fn unknown(id: u32) -> Self {
-        Self { id, ..Self::default() }
+        Self { id, group: u32::MAX, ..Self::default() }
     }
 
     /// The job as the engine takes it, as far as that is known here.

@@ -13,6 +13,7 @@ mod size;
 mod tree_order;
 
 use crate::policy::{behind, part, scale, FairShare};
+use crate::seldom;
 use crate::settings::value::Date;
 use crate::settings::{FairShareScale, Settings};
 use crate::tree::{Node, ShareTree};
@@ -197,7 +198,7 @@ fn hierarchy(text: &str) -> Vec<(Letter, bool)> {
     let place = |letter: &str| listed.find(letter);
     let mut order: Vec<(&str, Letter)> = LETTERS.to_vec();
     // Those that are not listed come last, in their own order.
-    order.sort_by_key(|(letter, _)| place(letter).unwrap_or(usize::MAX));
+    seldom::sort_by_key(&mut order, |(letter, _)| place(letter).unwrap_or(usize::MAX));
     order.into_iter().map(|(letter, pool)| (pool, place(letter).is_some())).collect()
 }
 

@@ -10,6 +10,7 @@
 //! These are the rules of Grid Engine's override policy for users, projects, departments and single jobs. Other objects, dates, and
 //! `Shared` by line are ours.
 
+use crate::seldom;
 use rustc_hash::FxHashMap;
 
 use super::groups::Groups;
@@ -368,7 +369,7 @@ impl Pool for OverrideTickets {
         }
         // By kind, so that claims are added up in one order whatever the order of the lines.
         let lines = &self.lines;
-        self.objects.sort_by_key(|object| lines[object.line].kind as u8);
+        seldom::sort_by_key(&mut self.objects, |object| lines[object.line].kind as u8);
         self.sort_by_names();
     }
 

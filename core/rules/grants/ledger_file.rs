@@ -330,6 +330,32 @@ mod tests {
         assert!(Ledger::parse(&text.replacen("grants 1", "grants 2", 1)).unwrap_err().contains("newer"));
     }
 
+    /// 5,000 grants at the end of their year, each with about 1,000 CPUs.
+    #[test]
+    fn a_year_of_many_grants_is_below_two_megabytes() {
+        let mut ledger = sample();
+        let months = (0..=12).map(|month| 1_988_150_400 + month * 2_592_000).collect();
+        let calendar = Calendar { counted_from: 0, periods: Periods::of_borders(months) };
+        for number in 0..5000 {
+            let account = Account {
+                begun: 1_988_150_400,
+                keep_until: 2_029_622_400,
+                used: vec![2_592_000_000 + number; 12],
+                days: (0..8).map(|day| (2_018_000_000 + day * 86_400, 86_400_000 + number)).collect(),
+                is_beyond: Some(false),
+                changed: 2_018_000_000,
+                calendar: calendar.clone(),
+                ..Account::default()
+            };
+            ledger
+                .accounts
+                .insert(format!("Account project{number} cpu - - local 2033-01-01 month -"), account);
+        }
+        let text = ledger.text();
+        assert!((1_700_000..2_000_000).contains(&text.len()), "{}", text.len());
+        assert_eq!(Ledger::parse(&text), Ok(ledger));
+    }
+
     proptest! {
         #![proptest_config(multifactor2_fixtures::seeded())]
 

@@ -1,5 +1,6 @@
 //! Lines of settings as sequences: those of one name, unit and filter, one after the other in time.
 
+use crate::seldom;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use super::{Adjust, Exact, Grant, Rule, Split};
 use crate::settings::table::grants::exact;
 use crate::settings::value::Date;
 use crate::settings::{
-    self, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantSplit, GrantZone, Settings,
+    self, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantZone, Settings,
 };
 
 /// Seconds of an hour.
@@ -97,7 +98,7 @@ impl Key {
             lines.flat_map(|line| line.partitions.clone()).collect()
         });
         let partitions = of_book.or_else(|| partitions.cloned()).map(|mut partitions: Vec<String>| {
-            partitions.sort_unstable();
+            seldom::sort_by(&mut partitions, Ord::cmp);
             partitions
         });
         Self { kind, name, unit: unit.to_owned(), partitions, book: book.map(str::to_lowercase) }
@@ -242,7 +243,7 @@ impl Sequences {
             }
         }
         for sequence in &mut all {
-            sequence.lines.sort_by_key(|line| line.grant.periods.whole());
+            seldom::sort_by_key(&mut sequence.lines, |line| line.grant.periods.whole());
         }
         Self::new(all)
     }
@@ -327,10 +328,7 @@ fn compile(
     Line {
         grant: Grant {
             amount: exact(&line.amount).map(|amount| in_seconds(&amount)).unwrap_or_default(),
-            split: match line.split {
-                Some(GrantSplit::Days) => Split::Days,
-                Some(GrantSplit::Equal) | None => Split::Equal,
-            },
+            split: line.split.unwrap_or(Split::Equal),
             rule,
             adjusts: Vec::new(),
             periods,

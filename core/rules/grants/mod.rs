@@ -22,6 +22,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed as _, ToPrimitive as _, Zero as _};
 
+pub use crate::settings::GrantSplit as Split;
 pub use effects::{Effect, Effects, Granted};
 pub use lineage::Lineage;
 pub use lines::{Key, Line, Sequence, Sequences};
@@ -30,16 +31,6 @@ pub use scopes::Scopes;
 
 /// An exact amount, in seconds of the unit.
 pub type Exact = BigRational;
-
-/// How the amount is divided among periods.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Split {
-    /// Each period has as much.
-    #[default]
-    Equal,
-    /// By the length of the periods.
-    Days,
-}
 
 /// When a grant is used up for now.
 #[derive(Clone, Debug, PartialEq)]

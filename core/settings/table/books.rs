@@ -1,5 +1,6 @@
 //! The lines of books: separate shares and usage for some partitions.
 
+use crate::seldom;
 use std::collections::HashSet;
 
 use crate::settings::value::MAX_NAME;
@@ -48,7 +49,7 @@ fn read_shares(text: &str) -> Option<Vec<(String, u32)>> {
         ((1..=MAX_NAME).contains(&name.len()) && seen.insert(name.clone())).then_some((name, shares))
     };
     let mut all: Vec<(String, u32)> = text.split(',').map(entry).collect::<Option<_>>()?;
-    all.sort_by_key(|(name, _)| name == "*");
+    seldom::sort_by_key(&mut all, |(name, _)| name == "*");
     // `*` alone is beside nobody.
     (all[0].0 != "*").then_some(all)
 }

@@ -25,7 +25,7 @@ pub struct PointsEntries<'s> {
     /// It has no time limit of its own, but that of the partition that it is tried in.
     limit_of_partition: bool,
     /// Where there are grants.
-    grants: Option<OwnGrants<'s>>,
+    grants: Option<Box<OwnGrants<'s>>>,
 }
 
 /// The grants of a job but for those of QOS, and the partition and the QOS that it has.
@@ -43,7 +43,7 @@ impl<'s> PointsEntries<'s> {
         state: &'s PointsState,
         points: PointsJob<'s>,
         job: Job<'_, A>,
-        grants: Option<OwnGrants<'s>>,
+        grants: Option<Box<OwnGrants<'s>>>,
     ) -> Self {
         Self {
             state,

@@ -231,6 +231,22 @@ impl PointsState {
         is_enough.then(sets)
     }
 
+    /// The grants of a job but for those of QOS. Points without grants need none of this code.
+    #[inline(never)]
+    #[allow(clippy::unnecessary_box_returns)] // it is moved with the points
+    fn own_grants<'s, A: Open, V: Levels<Qos: Open>>(
+        &'s self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_, A>,
+        (node, newcomer): (Option<Node>, Option<&(String, String)>),
+        partition: &str,
+    ) -> Box<OwnGrants<'s>> {
+        let places = self.grants.of_job(job, node, newcomer);
+        let qos = job.qos(lock).map(|qos| qos.get(|qos| qos.id)).unwrap_or_default();
+        let partition = if self.effects.have_filters() { partition.to_owned() } else { String::new() };
+        Box::new(OwnGrants { places, partition, qos })
+    }
+
     /// The points of a job of an association as of `now`, in the partition and QOS that it has, and in others. `None` where slurmctld has dropped its
     /// details. No list of the job's may be walked at the moment.
     pub fn entries<'s, A: Open, V: Levels<Qos: Open>>(
@@ -249,12 +265,11 @@ impl PointsState {
         );
         let partition = job.partition().map(|partition| partition.text(|part| part.name));
         let partition = partition.as_deref().unwrap_or_default();
-        let grants = self.needs.grants.then(|| {
-            let places = self.grants.of_job(job, node, newcomer);
-            let qos = job.qos(lock).map(|qos| qos.get(|qos| qos.id)).unwrap_or_default();
-            let partition = if self.effects.have_filters() { partition.to_owned() } else { String::new() };
-            OwnGrants { places, partition, qos }
-        });
+        let grants = if self.needs.grants {
+            Some(self.own_grants(lock, job, (node, newcomer), partition))
+        } else {
+            None
+        };
         let points = PointsJob {
             node,
             newcomer: newcomer.map(|(user, account)| pools::Names { user, account }),

@@ -36,7 +36,9 @@ use crate::plugin::waiting::{is_eligible, AssocPlace, Waiting};
 /// A job as it was read.
 #[derive(Debug, Clone, Copy)]
 struct Queued {
-    facts: Facts,
+    id: u32,
+    /// Its place among the facts; [`NONE`] where nothing of the job itself is asked for.
+    facts: u32,
     place: AssocPlace,
     /// Which partition, as [`PointsState`] numbers them; [`NONE`] for none.
     partition: u32,
@@ -88,6 +90,8 @@ pub struct PointsQueue {
     now: i64,
     /// One for every draft.
     jobs: Vec<Queued>,
+    /// What was read of them. It is large, and stays where it is when they are sorted.
+    facts: Vec<Facts>,
     /// Numbers of partitions by the address of the record, while the locks are held.
     by_address: FxHashMap<usize, u32>,
     /// Those that may be overtaken, and those that may have overtaken others.
@@ -132,12 +136,14 @@ impl PointsQueue {
             state.reader = Reader::new(totals, &config.settings);
         }
         state.reader.counts_running = config.flags.calculate_running();
+        let facts = state.needs.facts() || state.reader.counts_running;
         Some(Self {
             others_granted: OtherPlaces::default(),
             scopes: Arc::default(),
             state,
             now,
             jobs: Vec::with_capacity(jobs),
+            facts: Vec::with_capacity(if facts { jobs } else { 0 }),
             by_address: FxHashMap::default(),
             eligible: Vec::new(),
             started: Vec::new(),
@@ -199,7 +205,8 @@ impl PointsQueue {
         undecided: Option<BookSet>,
     ) {
         let none = || Queued {
-            facts: Facts::unknown(job.get(|job| job.job_id)),
+            id: job.get(|job| job.job_id),
+            facts: NONE,
             place,
             partition: NONE,
             qos: NONE,
@@ -213,7 +220,8 @@ impl PointsQueue {
             Drafted::Priority { .. } => attempt(|| self.read(lock, job, place)).flatten(),
         };
         if let (Some(waits), Some(queued)) = (undecided, &queued) {
-            let undecided = self.undecided(lock, job, (queued.facts.job().limit, waits));
+            let limit = self.facts(queued, |facts| facts.job().limit);
+            let undecided = self.undecided(lock, job, (limit, waits));
             self.undecided.push(undecided);
         }
         self.jobs.push(queued.unwrap_or_else(none));
@@ -227,15 +235,17 @@ impl PointsQueue {
     ) -> Option<Queued> {
         let (needs, id) = (self.state.needs, job.get(|job| job.job_id));
         let facts = if needs.facts() || self.state.reader.counts_running {
-            self.state.reader.facts(needs, id, &views::request(job, needs.course)?, self.now)
+            let asked = views::request(job, needs.course)?;
+            self.facts.push(self.state.reader.facts(needs, id, &asked, self.now));
+            u32::try_from(self.facts.len() - 1).unwrap_or(NONE)
         } else {
-            Facts::unknown(id)
+            NONE
         };
         let partition = job.partition().map_or(NONE, |partition| self.number(partition));
         let qos = if self.state.needs.qos || self.scopes.have_qos() { job.qos(lock) } else { None };
         let qos = qos.map_or(NONE, |qos| qos.get(|qos| qos.id));
         let grants = self.others_granted.number(job);
-        Some(Queued { facts, place, partition, qos, counts: true, grants })
+        Some(Queued { id, facts, place, partition, qos, counts: true, grants })
     }
 
     fn undecided<V: Levels<Qos: Open>>(
@@ -264,7 +274,7 @@ impl PointsQueue {
         for undecided in &self.undecided {
             let Some(queued) = self.jobs.get(undecided.at) else { continue };
             if self.is_stopped(queued, undecided) {
-                decided.stopped.push(queued.facts.id);
+                decided.stopped.push(queued.id);
             } else {
                 decided.waiting.push((queued.place, undecided.waits));
             }
@@ -277,8 +287,7 @@ impl PointsQueue {
         let core = &self.state.core;
         let job = PointsJob {
             node: self.nodes.get(queued.place.index()).copied().flatten(),
-            group: core.group(queued.facts.group),
-            ..queued.facts.job()
+            ..self.facts(queued, |facts| PointsJob { group: core.group(facts.group), ..facts.job() })
         };
         let own = [(queued.partition, job.limit)];
         let partitions = if partitions.is_empty() { &own[..] } else { partitions };
@@ -435,7 +444,7 @@ impl PointsQueue {
             state.core.weigh(&state.tree, &self.usage[0], &self.usage[1]);
             state.core.weigh_books(&state.tree, &self.usage_of_books);
         }
-        self.jobs.sort_unstable_by_key(|job| job.facts.id);
+        self.jobs.sort_unstable_by_key(|job| job.id);
         let core = &self.state.core;
         let partitions = self.state.partitions.all().iter().map(|name| core.partition(name)).collect();
         let qos = self.jobs.iter().chain(&self.others).map(|job| job.qos).collect::<FxHashSet<u32>>();
@@ -462,6 +471,11 @@ impl PointsQueue {
         points.collect()
     }
 
+    /// What was read of a job.
+    fn facts<R>(&self, queued: &Queued, read: impl Fn(&Facts) -> R) -> R {
+        self.facts.get(queued.facts as usize).map_or_else(|| read(&Facts::unknown(queued.id)), &read)
+    }
+
     /// What grants do to a job of an association in a partition, under a QOS.
     fn granted_in(&self, node: Option<Node>, queued: &Queued, qos: u32, partition: &str) -> Granted {
         let of_node = node.map_or(&[][..], |node| self.state.grants.of_node(node));
@@ -483,16 +497,22 @@ impl PointsQueue {
 
     /// A job as the engine takes it.
     fn job(&self, queued: &Queued, places: &Places) -> PointsJob<'static> {
-        let facts = &queued.facts;
         let node = self.nodes.get(queued.place.index()).copied().flatten();
+        let unknown;
+        let facts = if let Some(facts) = self.facts.get(queued.facts as usize) {
+            facts
+        } else {
+            unknown = Facts::unknown(queued.id);
+            &unknown
+        };
         PointsJob {
             node,
             granted: self.granted(node, queued, places),
             partition: places.partitions.get(queued.partition as usize).copied().unwrap_or_default(),
             qos: places.qos.get(&queued.qos).copied().unwrap_or_default(),
-            group: self.state.core.group(facts.group),
-            bypass: self.state.bypass(facts.id),
+            bypass: self.state.bypass(queued.id),
             accuracy: self.state.accuracy(node, None),
+            group: self.state.core.group(facts.group),
             ..facts.job()
         }
     }

@@ -1,5 +1,6 @@
 //! What was gathered, as the records of a file. No lock is held.
 
+use multifactor2_core::seldom;
 use std::io::{self, Write};
 
 use multifactor2_core::factors::{unshift, Evaluation};
@@ -160,7 +161,7 @@ fn in_books(gathered: &Gathered) -> impl Iterator<Item = BookAssociation> + '_ {
 fn groups(gathered: &Gathered) -> Vec<Group> {
     let groups = gathered.points.iter().flat_map(|points| points.groups());
     let mut all: Vec<Group> = groups.map(|(name, id)| Group { name: name.to_owned(), id }).collect();
-    all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    seldom::sort_by(&mut all, |a, b| a.name.cmp(&b.name));
     all.dedup_by(|a, b| a.name == b.name);
     all
 }
@@ -276,7 +277,7 @@ fn running(gathered: &Gathered) -> Vec<Running> {
             billing: together.billing(),
         })
         .collect();
-    all.sort_unstable_by(|a, b| {
+    seldom::sort_by(&mut all, |a, b| {
         let key = |of: &Running| (of.association, of.own_tickets);
         key(a)
             .cmp(&key(b))
@@ -314,13 +315,13 @@ fn usage(gathered: &Gathered) -> Vec<Usage> {
         }
         for (of, sums) in [("qos", qos), ("group", groups)] {
             let mut sums: Vec<_> = sums.iter().collect();
-            sums.sort_unstable_by_key(|(id, _)| **id);
+            seldom::sort_by_key(&mut sums, |(id, _)| **id);
             for (id, amount) in sums {
                 add(of, id.to_string(), *amount);
             }
         }
         let mut sums: Vec<_> = partitions.iter().collect();
-        sums.sort_unstable_by_key(|(name, _)| *name);
+        seldom::sort_by(&mut sums, |(a, _), (b, _)| a.cmp(b));
         for (name, amount) in sums {
             add("partition", name.clone(), *amount);
         }

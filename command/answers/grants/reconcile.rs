@@ -330,7 +330,9 @@ impl Rows<'_> {
 
 /// Each row of sacct: with its state, and when it started, as far as that is within what was asked.
 fn each(arguments: &[String], mut row: impl FnMut(Row<'_>, &str, i64)) -> Result<(), Error> {
-    let mut sacct = Sacct::start(arguments, &COLUMNS)?;
+    // Of a federation, what ran here only.
+    let arguments: Vec<String> = std::iter::once("--local").map(str::to_owned).chain(arguments.iter().cloned()).collect();
+    let mut sacct = Sacct::start(&arguments, &COLUMNS)?;
     let failed = |why: String| Error::Source(format!("sacct: {why}"));
     let mut is_first = true;
     while let Some(cells) = sacct.record().map_err(|error| failed(error.to_string()))? {

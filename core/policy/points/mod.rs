@@ -596,7 +596,11 @@ impl Points {
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // the cap fits; NaN, which does not come, would be 0
     fn rounded(&self, sum: f64, granted: f64) -> i32 {
-        settled(sum * self.weight + granted).round().clamp(-self.cap, self.cap) as i32
+        let points = settled(sum * self.weight + granted).clamp(-self.cap, self.cap);
+        // As `f64::round`, which is a call of the C library where the processor may be an old one. The cap is a whole number.
+        let whole = points as i32;
+        let part = points - f64::from(whole);
+        whole + i32::from(part >= 0.5) - i32::from(part <= -0.5)
     }
 
     /// The points of a job.

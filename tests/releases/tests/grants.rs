@@ -175,7 +175,11 @@ fn a_grant_paces_and_a_new_day_begins(release: &Release) {
     cluster.kill_controller().unwrap();
     cluster.start_controller().unwrap();
     cluster.wait_cycle().unwrap();
-    // Where slurmctld has forgotten the end, the run ends anew, for sacct as well.
+    // Where slurmctld has forgotten the end, the job runs until its node says otherwise, which takes minutes. So it is cancelled, and the run ends anew, for
+    // sacct as well.
+    if shown(&cluster, running).contains("RUNNING") {
+        cluster.command("scancel").arg(running.to_string()).text().unwrap();
+    }
     let is_same = |cluster: &Cluster| {
         let sum_now = kept(cluster).1.iter().sum::<i64>();
         Ok((sum_now >= sum && sum_now == accounted(cluster)).then_some(()))

@@ -28,7 +28,8 @@ impl Facts {
     }
 
     /// The job as the engine takes it, as far as that is known here.
-    #[inline(always)] // it is large, and parts of it are replaced
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // it is large, and parts of it are replaced
     pub fn job<'n>(&self) -> PointsJob<'n> {
         PointsJob {
             request: self.request,
@@ -86,7 +87,8 @@ impl Reader {
     }
 
     /// Reads a job at a time.
-    #[inline(always)] // what it gives is large, and only read
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // what it gives is large, and only read
     pub fn facts(&self, needs: Needs, id: u32, asked: &Requested<'_>, now: i64) -> Facts {
         let mut request = Request {
             nodes: number(asked.nodes),

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{fchown, DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
@@ -29,7 +29,16 @@ pub fn write_with(
     mode: Option<u32>,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let written = if is_stream(path) { append(path, content) } else { replace(path, content, mode) };
+    let written = if is_stream(path) { append(path, content) } else { replace(path, content, mode, None) };
+    written.map_err(|error| cannot_be_written(path, &error))
+}
+
+/// Puts a file in the place of whatever has its name, also of a link, a pipe or a device: readable by its owner only, who may be another.
+///
+/// # Errors
+/// As with [`write`].
+pub fn replace_private(path: &Path, bytes: &[u8], owner: Option<(u32, u32)>) -> Result<(), Error> {
+    let written = replace(path, |file| file.write_all(bytes), Some(PRIVATE), owner);
     written.map_err(|error| cannot_be_written(path, &error))
 }
 
@@ -46,6 +55,7 @@ fn replace(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     mode: Option<u32>,
+    owner: Option<(u32, u32)>,
 ) -> io::Result<()> {
     let before = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
     let mode = mode.or(before.map(|before| before.permissions().mode() & 0o777));
@@ -59,6 +69,9 @@ fn replace(
     if let Some(mode) = mode {
         // The umask does not count.
         file.set_permissions(Permissions::from_mode(mode))?;
+    }
+    if let Some((uid, gid)) = owner {
+        fchown(&*file, Some(uid), Some(gid))?;
     }
     let mut buffered = BufWriter::new(&mut *file);
     content(&mut buffered)?;

@@ -18,6 +18,11 @@ pub fn parameters(printed: &str) -> BTreeMap<String, String> {
     pairs.take(MOST_NAMES).collect()
 }
 
+/// The number of a user as `SlurmUser` is shown: `slurm(64030)`.
+pub fn uid(user: &str) -> Option<u32> {
+    user.rsplit_once('(')?.1.trim_end_matches(')').parse().ok()
+}
+
 /// When slurmctld was asked, in seconds since 1970.
 pub fn time(printed: &str) -> Option<i64> {
     let first = printed.lines().find_map(|line| line.strip_prefix("Configuration data as of "))?;
@@ -44,5 +49,6 @@ mod tests {
         assert_eq!(pairs, [("ClusterName", "c"), ("PriorityParameters", ""), ("SLURM_VERSION", "24.11.5")]);
         assert_eq!((time(printed), release(printed)), (Some(1_767_225_600), (24, 11)));
         assert_eq!((time(""), release("")), (None, (0, 0)));
+        assert_eq!((uid("slurm(64030)"), uid("a(b)c(0)"), uid("slurm")), (Some(64_030), Some(0), None));
     }
 }

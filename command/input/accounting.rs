@@ -3,6 +3,7 @@
 //! Users write what stands in some columns: any letter, also bars and ends of lines. So sacct divides columns by a text of chance,
 //! which nobody can have written. The last column that is asked for has no text of users.
 
+use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
@@ -24,7 +25,10 @@ impl Sacct {
     ///
     /// # Errors
     /// It cannot be run.
-    pub fn start(arguments: &[String], columns: &[&str]) -> Result<Self, Error> {
+    pub fn start(
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+        columns: &[&str],
+    ) -> Result<Self, Error> {
         let delimiter = format!("\u{1f}{:016x}\u{1f}", fastrand::u64(..));
         let mut command = Command::new("sacct");
         command

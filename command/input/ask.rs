@@ -165,7 +165,7 @@ pub fn preempts_by_qos(config: &str) -> bool {
 }
 
 /// Slurm's own words, and what they ask for.
-fn refused(call: &Call, said: &str) -> Problem {
+pub fn refused(call: &Call, said: &str) -> Problem {
     let said = one_line(said);
     let next = if said.contains("Unable to contact slurm controller") || said.contains("Connection refused") {
         "slurmctld does not answer: see 'scontrol ping', or use --from with what --save kept before"

@@ -192,7 +192,8 @@ pub fn local_weights() -> Call {
     call(LOCAL_WEIGHTS, "sprio", &["-w", "-h", "-o", "%A|%B|%F|%J|%P|%Q|%T"])
 }
 
-fn call(name: &'static str, program: &'static str, arguments: &[&str]) -> Call {
+/// A command under a name.
+pub fn call(name: &'static str, program: &'static str, arguments: &[&str]) -> Call {
     Call { name, program, arguments: arguments.iter().map(|&argument| argument.to_owned()).collect() }
 }
 

@@ -44,8 +44,7 @@ impl Place {
         }
         let written = Some(of(PARAMETERS)).filter(|text| !text.is_empty() && *text != "(null)");
         let settings = Settings::load(written, conf).ok()?.settings;
-        let owner =
-            of("SlurmUser").rsplit_once('(').and_then(|(_, uid)| uid.trim_end_matches(')').parse().ok());
+        let owner = config::uid(of("SlurmUser"));
         Some(Self {
             settings,
             owner,

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use multifactor2_core::rules::grants::{Effect, Effects, Granted, Key, Scopes, Sequence, Sequences};
-use multifactor2_core::settings::{GrantBeyond, GrantKind, GrantOutside};
+use multifactor2_core::rules::grants::{Effect, Effects, Filters, Granted, Key, Scopes};
+use multifactor2_core::settings::{GrantBeyond, GrantKind};
 use multifactor2_snapshot::records::{Grant, Job};
 use multifactor2_snapshot::Snapshot;
 
@@ -23,18 +23,12 @@ impl Grants {
         if snapshot.grants.is_empty() {
             return Self::default();
         }
-        let all = snapshot.grants.iter().map(|grant| Sequence {
-            key: key(grant),
-            lines: Vec::new(),
-            outside: GrantOutside::Beyond,
-            is_universal: false,
-        });
-        let sequences = Sequences::new(all.collect());
+        let keys: Vec<Key> = snapshot.grants.iter().map(key).collect();
         let gid = |name: &str| {
             let is_group = |grant: &&Grant| grant.kind == GrantKind::Group.to_string() && grant.name == name;
             snapshot.grants.iter().find(is_group).and_then(|grant| grant.group)
         };
-        let scopes = Scopes::of(&sequences, gid);
+        let scopes = Scopes::of(keys.iter(), gid);
         let mut of_accounts: HashMap<String, Vec<u32>> = HashMap::new();
         for (place, association) in snapshot.associations.iter().enumerate() {
             if of_accounts.contains_key(&association.account) {
@@ -45,7 +39,7 @@ impl Grants {
             of_accounts.insert(association.account.clone(), grants);
         }
         Self {
-            effects: Effects::of(&sequences, snapshot.grants.iter().map(effect).collect()),
+            effects: Effects::of(Filters::of(keys.iter()), snapshot.grants.iter().map(effect).collect()),
             scopes,
             of_accounts,
         }
@@ -75,11 +69,7 @@ pub fn is_beyond(grant: &Grant) -> bool {
 }
 
 fn effect(grant: &Grant) -> Effect {
-    let beyond = match grant.beyond.as_str() {
-        "block" => GrantBeyond::Block,
-        "share" => GrantBeyond::Share,
-        _ => GrantBeyond::Low,
-    };
+    let beyond = GrantBeyond::read(&grant.beyond).unwrap_or(GrantBeyond::Low);
     match grant.state.as_str() {
         _ if is_beyond(grant) => Effect::Beyond(beyond),
         "within" => Effect::Within(grant.within),
@@ -90,11 +80,7 @@ fn effect(grant: &Grant) -> Effect {
 /// Whose it is.
 pub fn key(grant: &Grant) -> Key {
     Key {
-        kind: GrantKind::ALL
-            .iter()
-            .copied()
-            .find(|kind| kind.to_string() == grant.kind)
-            .unwrap_or(GrantKind::Account),
+        kind: GrantKind::read(&grant.kind).unwrap_or(GrantKind::Account),
         name: grant.name.clone(),
         unit: grant.unit.clone(),
         partitions: (!grant.partitions.is_empty()).then(|| grant.partitions.clone()),

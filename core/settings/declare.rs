@@ -295,12 +295,14 @@ macro_rules! settings {
     // The enum of a choice; the struct of a block.
     (@items [$($meaning:literal)+] choice ($choice:ident {$($(#[doc = $about:literal])+ $variant:ident = $word:literal,)+})) => {
         $(#[doc = $meaning])+
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $choice {$($(#[doc = $about])+ $variant,)+}
 
         impl $choice {
-            /// All of them, in the order of the documentation.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// The one of a word as it is written in the file.
+            pub fn read(word: &str) -> Option<Self> {
+                [$((Self::$variant, $word)),+].into_iter().find(|(_, known)| *known == word).map(|(one, _)| one)
+            }
 
             /// What may be written.
             #[doc(hidden)]
@@ -316,14 +318,11 @@ macro_rules! settings {
 
         impl $crate::settings::declare::Typed for $choice {
             fn of(value: Option<$crate::settings::value::Value>) -> Self {
-                let words = [$(($choice::$variant, $word)),+];
-                let read = |word| words.iter().find(|(_, known)| *known == word);
                 match value {
-                    Some($crate::settings::value::Value::Choice(word)) => read(word),
+                    Some($crate::settings::value::Value::Choice(word)) => Self::read(word),
                     _ => None,
                 }
-                .unwrap_or(&words[0])
-                .0
+                .unwrap_or([$($choice::$variant),+][0])
             }
 
             fn text(&self) -> Option<String> {

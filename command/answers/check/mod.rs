@@ -343,9 +343,7 @@ impl Look<'_> {
 
     /// Whether what the settings ask for can be written.
     fn directories(&self, snapshot: &Snapshot, settings: &Settings, report: &mut Report) {
-        let owner = snapshot.parameter("SlurmUser").and_then(|user| {
-            user.rsplit_once('(').and_then(|(_, uid)| uid.trim_end_matches(')').parse().ok())
-        });
+        let owner = snapshot.parameter("SlurmUser").and_then(slurm_text::config::uid);
         for (setting, file) in here::files_of(settings) {
             if !self.is_here {
                 report.not_looked_at.push(format!("{setting}={file}: its directory is on another host"));

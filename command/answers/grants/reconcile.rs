@@ -5,14 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write as _;
-use std::os::unix::fs::{fchown, MetadataExt as _};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan as _};
-use multifactor2_core::rules::grants::correction::{Compared, Correction};
-use multifactor2_core::rules::grants::ledger::Ledger;
+use multifactor2_core::rules::grants::correction::{Compared, Correction, EXTENSION};
+use multifactor2_core::rules::grants::ledger::{Ledger, FILE};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -20,8 +20,9 @@ use super::sums::{asked, spans, Asked, Row, Sums};
 use crate::answers::replay::months::shown;
 use crate::answers::{Answer, Bare};
 use crate::error::Error;
+use crate::files;
 use crate::input::accounting::Sacct;
-use crate::input::ask::{own_uid, Until};
+use crate::input::ask::{own_uid, refused, Until};
 use crate::input::commands::{self, Call};
 use crate::options::Printed;
 use crate::output::numbers::{number, time};
@@ -85,7 +86,7 @@ pub fn reconcile(all: bool, dry_run: bool, timeout: u64) -> Result<Reconciled, E
         if answer.is_good {
             return Ok(answer.text);
         }
-        Err(Error::Source(format!("{} {}: {}", call.program, call.arguments.join(" "), answer.said.trim())))
+        Err(refused(call, &answer.said).into())
     };
     progress.step("Asking scontrol");
     let config = slurm_text::config::parameters(&run(&commands::config(None))?);
@@ -93,9 +94,9 @@ pub fn reconcile(all: bool, dry_run: bool, timeout: u64) -> Result<Reconciled, E
     let ledger = read(&file)?;
     wait_for(ledger.since + SETTLED, &progress);
     progress.step("Asking squeue, sdiag and sacctmgr");
-    let running = running(&run(&call("squeue", &["-h", "-a", "-t", "R,S,CG,CF,SO", "-o", "%A"]))?);
-    queue_is_empty(&run(&call("sdiag", &[]))?)?;
-    let purged = purged(&run(&call("sacctmgr", &["show", "config"]))?, now());
+    let running = running(&run(&commands::call("squeue", "squeue", &["-h", "-a", "-t", "R,S,CG,CF,SO", "-o", "%A"]))?);
+    queue_is_empty(&run(&commands::call("sdiag", "sdiag", &[]))?)?;
+    let purged = purged(&run(&commands::call("sacctmgr", "sacctmgr", &["show", "config"]))?, now());
     let (mut asked, gone) = asked(&ledger, all, purged);
     let mut remarks: Vec<String> = Vec::new();
     if !gone.is_empty() {
@@ -109,7 +110,7 @@ pub fn reconcile(all: bool, dry_run: bool, timeout: u64) -> Result<Reconciled, E
     remarks.extend(ledger.lineage.moves().map(|(account, parent, at)| {
         format!("Account {account} was moved below {parent} on {}: what it used before counts for the accounts that were above it.", time(at))
     }));
-    let mut rows = Rows { ledger: &ledger, running, runaways: BTreeSet::new(), unclear: BTreeMap::new() };
+    let mut rows = Rows { ledger: &ledger, running, runaways: BTreeSet::new(), unclear: BTreeSet::new() };
     let suspended = rows.suspended(&progress)?;
     let spans = spans(&asked, &ledger.lineage.changes());
     let mut left_out = BTreeSet::new();
@@ -121,7 +122,7 @@ pub fn reconcile(all: bool, dry_run: bool, timeout: u64) -> Result<Reconciled, E
     let asked: Vec<Asked> =
         asked.into_iter().enumerate().filter(|(place, _)| !left_out.contains(place)).map(|(_, one)| one).collect();
     let correction = correction(&ledger, &asked);
-    let written = (!dry_run && !correction.periods.is_empty()).then(|| file.with_extension("correction"));
+    let written = (!dry_run && !correction.periods.is_empty()).then(|| file.with_extension(EXTENSION));
     if let Some(path) = &written {
         write(path, &file, &correction.text())?;
     }
@@ -158,10 +159,6 @@ fn correction(ledger: &Ledger, asked: &[Asked]) -> Correction {
     Correction { id: ledger.id, at: ledger.since, periods: periods.collect() }
 }
 
-fn call(program: &'static str, arguments: &[&str]) -> Call {
-    Call { name: program, program, arguments: arguments.iter().map(|&argument| argument.to_owned()).collect() }
-}
-
 fn now() -> i64 {
     Timestamp::now().as_second()
 }
@@ -170,8 +167,7 @@ fn now() -> i64 {
 fn permitted(config: &BTreeMap<String, String>, uid: u32) -> Result<PathBuf, Error> {
     let value = |name: &str| config.get(name).map(String::as_str).unwrap_or_default();
     let user = value("SlurmUser");
-    let number = user.rsplit_once('(').and_then(|(_, uid)| uid.trim_end_matches(')').parse::<u32>().ok());
-    if uid != 0 && number != Some(uid) {
+    if uid != 0 && slurm_text::config::uid(user) != Some(uid) {
         return Err(Error::Question(format!(
             "--reconcile is for root and SlurmUser, {user}: it writes into StateSaveLocation; run it as one of them"
         )));
@@ -186,13 +182,13 @@ fn permitted(config: &BTreeMap<String, String>, uid: u32) -> Result<PathBuf, Err
             "--reconcile: AccountingStorageEnforce in slurm.conf has nojobs, so slurmdbd has no jobs to compare with".to_owned(),
         ));
     }
-    Ok(Path::new(value("StateSaveLocation")).join("multifactor2_grants"))
+    Ok(Path::new(value("StateSaveLocation")).join(FILE))
 }
 
 fn read(file: &Path) -> Result<Ledger, Error> {
     let text = fs::read_to_string(file).map_err(|error| {
         let next = match error.kind() {
-            std::io::ErrorKind::NotFound => {
+            io::ErrorKind::NotFound => {
                 "run this on the controller, with Grant lines in multifactor2.conf, once a calculation has run"
             }
             _ => "run this as root or SlurmUser",
@@ -246,8 +242,8 @@ struct Rows<'l> {
     running: BTreeSet<u32>,
     /// Jobs that slurmdbd has as running, and slurmctld does not know.
     runaways: BTreeSet<u32>,
-    /// Suspended jobs of which it is not known since when: by id.
-    unclear: BTreeMap<u32, i64>,
+    /// Suspended jobs of which it is not known since when.
+    unclear: BTreeSet<u32>,
 }
 
 impl Rows<'_> {
@@ -259,8 +255,7 @@ impl Rows<'_> {
         progress.step("Asking sacct for suspended jobs");
         let mut found: BTreeMap<u32, (i64, bool)> = BTreeMap::new();
         let ids: Vec<String> = marks.keys().map(u32::to_string).collect();
-        let arguments = vec!["-T".to_owned(), "-j".to_owned(), ids.join(","), "-S".to_owned(), shown(first), "-E".to_owned(), shown(until)];
-        each(&arguments, |row, state, start| {
+        each((first, until), &["-j", &ids.join(",")], |row, state, start| {
             let mark = marks.get(&row.id).filter(|mark| mark.started <= start && mark.at == until);
             if mark.is_some() {
                 let (seconds, is_suspended) = found.entry(row.id).or_default();
@@ -272,7 +267,7 @@ impl Rows<'_> {
         for (id, (seconds, _)) in found.into_iter().filter(|(_, (_, is_suspended))| *is_suspended) {
             let too_many = seconds - marks[&id].ran;
             if too_many < 0 {
-                self.unclear.insert(id, seconds);
+                self.unclear.insert(id);
             } else {
                 since.insert(id, until - too_many);
             }
@@ -289,8 +284,7 @@ impl Rows<'_> {
     ) -> Result<(), Error> {
         let Self { ledger, running, runaways, unclear } = self;
         let mut sums = Sums::new(ledger, asked, (from, until));
-        let arguments = ["-T", "-S", &shown(from), "-E", &shown(until)].map(str::to_owned);
-        each(&arguments, |mut row, state, _| {
+        each((from, until), &[], |mut row, state, _| {
             let goes_on = matches!(state, "RUNNING" | "SUSPENDED");
             if goes_on && !running.contains(&row.id) {
                 if row.seconds > 0 {
@@ -303,7 +297,7 @@ impl Rows<'_> {
                 row.seconds -= (until - since.max(from)).clamp(0, row.seconds);
             }
             let places = sums.add(asked, &row);
-            if state == "SUSPENDED" && unclear.contains_key(&row.id) {
+            if state == "SUSPENDED" && unclear.contains(&row.id) {
                 left_out.extend(places);
             }
         })
@@ -321,18 +315,21 @@ impl Rows<'_> {
         if !self.unclear.is_empty() {
             remarks.push(format!(
                 "It is not known since when suspended jobs are so, and periods in which they have run stay as they are: {}.",
-                list(self.unclear.keys().map(u32::to_string).collect())
+                list(self.unclear.iter().map(u32::to_string).collect())
             ));
         }
         remarks
     }
 }
 
-/// Each row of sacct: with its state, and when it started, as far as that is within what was asked.
-fn each(arguments: &[String], mut row: impl FnMut(Row<'_>, &str, i64)) -> Result<(), Error> {
-    // Of a federation, what ran here only.
-    let arguments: Vec<String> = std::iter::once("--local").map(str::to_owned).chain(arguments.iter().cloned()).collect();
-    let mut sacct = Sacct::start(&arguments, &COLUMNS)?;
+/// Each row of sacct between two times: with its state, and when it started, as far as that is within. Of a federation, what ran here only.
+fn each(
+    (from, until): (i64, i64),
+    more: &[&str],
+    mut row: impl FnMut(Row<'_>, &str, i64),
+) -> Result<(), Error> {
+    let between = ["--local", "-T", "-S", &shown(from), "-E", &shown(until)];
+    let mut sacct = Sacct::start(between.iter().chain(more), &COLUMNS)?;
     let failed = |why: String| Error::Source(format!("sacct: {why}"));
     let mut is_first = true;
     while let Some(cells) = sacct.record().map_err(|error| failed(error.to_string()))? {
@@ -353,22 +350,12 @@ fn each(arguments: &[String], mut row: impl FnMut(Row<'_>, &str, i64)) -> Result
     sacct.end().map_err(failed)
 }
 
-/// Writes the file beside the ledger, with its owner, readable by nobody else.
+/// Writes the file beside the ledger, with its owner where root does it, readable by nobody else.
 fn write(path: &Path, ledger: &Path, text: &str) -> Result<(), Error> {
-    let written = || -> std::io::Result<()> {
-        let directory = path.parent().unwrap_or(Path::new("/"));
-        let mut name = tempfile::Builder::new();
-        let mut beside = name.prefix(".multifactor2-").suffix(".tmp").tempfile_in(directory)?;
-        beside.write_all(text.as_bytes())?;
-        if own_uid() == 0 {
-            let owner = fs::metadata(ledger)?;
-            fchown(beside.as_file(), Some(owner.uid()), Some(owner.gid()))?;
-        }
-        beside.as_file().sync_all()?;
-        beside.persist(path).map_err(|error| error.error)?;
-        fs::File::open(directory)?.sync_all()
-    };
-    written().map_err(|error| Error::of_output(path, &error))
+    let failed = |error: io::Error| Error::of_output(path, &error);
+    let owner = if own_uid() == 0 { Some(fs::metadata(ledger).map_err(failed)?) } else { None };
+    files::replace_private(path, text.as_bytes(), owner.map(|owner| (owner.uid(), owner.gid())))?;
+    fs::File::open(path.parent().unwrap_or(Path::new("/"))).and_then(|directory| directory.sync_all()).map_err(failed)
 }
 
 /// The columns of the table.

@@ -3,11 +3,10 @@
 //! Slurm's accounting tells the seconds of a run between two times. So it is asked for the time between two borders of any grant, or between a
 //! border and the moving of an account: within, each row counts for the same periods, and for the accounts above it then.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use multifactor2_core::rules::grants::ledger::{Account, Ledger};
-use multifactor2_core::rules::grants::Key;
-use multifactor2_core::settings::GrantKind;
+use multifactor2_core::rules::grants::{Key, Scopes};
 use slurm_text::tres;
 
 /// A period that is compared.
@@ -27,8 +26,6 @@ pub struct Asked {
     pub counted: i128,
     /// What the accounting has.
     pub accounted: i128,
-    /// What was in force before; `None` where the accounting was not asked yet.
-    pub before: Option<i128>,
 }
 
 /// A period that cannot be compared, as its jobs are gone.
@@ -54,8 +51,8 @@ pub fn asked(ledger: &Ledger, all: bool, purged: Option<i64>) -> (Vec<Asked>, Ve
             if from >= until {
                 continue;
             }
-            let before = corrected.get(period - 1).copied().flatten();
-            if !all && before.is_some() && period + 1 < now {
+            let is_known = corrected.get(period - 1).is_some_and(Option::is_some);
+            if !all && is_known && period + 1 < now {
                 continue;
             }
             if purged.is_some_and(|purged| from < purged) {
@@ -71,7 +68,6 @@ pub fn asked(ledger: &Ledger, all: bool, purged: Option<i64>) -> (Vec<Asked>, Ve
                 until,
                 counted,
                 accounted: 0,
-                before,
             });
         }
     }
@@ -122,56 +118,49 @@ pub struct Row<'r> {
 pub struct Sums<'l> {
     ledger: &'l Ledger,
     from: i64,
-    /// The places of periods by whose they are.
-    of: HashMap<(GrantKind, String), Vec<usize>>,
-    paths: BTreeMap<String, Vec<String>>,
+    /// Those of the periods that have the time between.
+    asked: Vec<usize>,
+    /// Whose these are, by their places among them.
+    scopes: Scopes,
+    /// Those of accounts and of all above them.
+    of_accounts: HashMap<String, Vec<u32>>,
 }
 
 impl<'l> Sums<'l> {
     /// Of the periods that have the time between.
-    pub fn new(ledger: &'l Ledger, asked: &[Asked], (from, until): (i64, i64)) -> Self {
-        let mut of: HashMap<(GrantKind, String), Vec<usize>> = HashMap::new();
-        for (place, one) in asked.iter().enumerate().filter(|(_, one)| one.covers(from, until)) {
-            let Key { kind, name, .. } = &one.key;
-            let name = match kind {
-                // As the plugin has found its number.
-                GrantKind::Group => match name.parse().ok().or_else(|| ledger.groups.get(name).copied()) {
-                    Some(gid) => gid.to_string(),
-                    None => continue,
-                },
-                _ => name.clone(),
-            };
-            of.entry((*kind, name)).or_default().push(place);
-        }
-        Self { ledger, from, of, paths: BTreeMap::new() }
+    pub fn new(ledger: &'l Ledger, all: &[Asked], (from, until): (i64, i64)) -> Self {
+        let (asked, keys): (Vec<usize>, Vec<&Key>) = all
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| one.covers(from, until))
+            .map(|(place, one)| (place, &one.key))
+            .unzip();
+        let scopes = Scopes::of(keys.into_iter(), |name| ledger.groups.get(name).copied());
+        Self { ledger, from, asked, scopes, of_accounts: HashMap::new() }
     }
 
     /// Adds one. Says to which periods.
-    pub fn add(&mut self, asked: &mut [Asked], row: &Row<'_>) -> Vec<usize> {
-        let Self { ledger, from, of, paths } = self;
-        if !paths.contains_key(row.account) {
-            paths.insert(row.account.to_owned(), ledger.lineage.path(row.account, *from));
+    pub fn add(&mut self, all: &mut [Asked], row: &Row<'_>) -> Vec<usize> {
+        let Self { ledger, from, asked, scopes, of_accounts } = self;
+        if !of_accounts.contains_key(row.account) {
+            let up = ledger.lineage.path(row.account, *from);
+            of_accounts.insert(row.account.to_owned(), scopes.of_path(up));
         }
-        let up = paths.get(row.account).into_iter().flatten().map(|account| (GrantKind::Account, account.clone()));
         let others = [
-            (GrantKind::User, row.user.to_owned()),
-            (GrantKind::Qos, row.qos.to_owned()),
-            (GrantKind::WcKey, row.wckey.trim_start_matches('*').to_owned()),
+            scopes.of_user(row.user),
+            scopes.of_group(row.gid),
+            scopes.of_qos(row.qos),
+            scopes.of_wckey(row.wckey.trim_start_matches('*')),
         ];
-        let group = row.gid.map(|gid| (GrantKind::Group, gid.to_string()));
         let allocated = tres::list(row.tres);
         let mut places = Vec::new();
-        for (kind, name) in up.chain(others).chain(group) {
-            for place in of.get(&(kind, name)).into_iter().flatten() {
-                let one = &mut asked[*place];
-                if !one.key.has_partition(row.partition) {
-                    continue;
-                }
-                let amount = allocated.iter().find(|(name, _)| name.eq_ignore_ascii_case(&one.key.unit));
-                if let Some((_, amount)) = amount {
-                    one.accounted += i128::from(*amount) * i128::from(row.seconds);
-                    places.push(*place);
-                }
+        for at in of_accounts[row.account].iter().chain(others.into_iter().flatten()) {
+            let place = asked[*at as usize];
+            let one = &mut all[place];
+            let amount = allocated.iter().find(|(name, _)| name.eq_ignore_ascii_case(&one.key.unit));
+            if let Some((_, amount)) = amount.filter(|_| one.key.has_partition(row.partition)) {
+                one.accounted += i128::from(*amount) * i128::from(row.seconds);
+                places.push(place);
             }
         }
         places

@@ -142,8 +142,8 @@ fn jobs(
     columns: &[&str],
     pseudonyms: Option<&mut Pseudonyms>,
 ) -> Result<(), Error> {
-    let arguments = ["-S", &months::shown(month.from), "-E", &months::shown(month.until)].map(str::to_owned);
-    let mut sacct = Sacct::start(&arguments, columns)?;
+    let arguments = ["-S", &months::shown(month.from), "-E", &months::shown(month.until)];
+    let mut sacct = Sacct::start(arguments, columns)?;
     let mut failed = None;
     let written = files::write_with(&directory.join(month.file()), None, |file| {
         let count = compress(file, &mut sacct, columns, pseudonyms)?;

@@ -21,6 +21,9 @@ const VERSION: u32 = 1;
 /// So many words name a line of settings.
 const LINE: usize = 9;
 
+/// What its file has behind the name of the ledger's.
+pub const EXTENSION: &str = "correction";
+
 /// The most that the file may have, in bytes.
 pub const MOST_BYTES: u64 = 16 << 20;
 

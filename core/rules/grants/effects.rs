@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::lines::Sequences;
+use super::lines::Key;
 use crate::settings::GrantBeyond;
 
 /// What the grants of a job do to it.
@@ -28,27 +28,40 @@ pub enum Effect {
     Beyond(GrantBeyond),
 }
 
-/// The partitions that each sequence is for, by its place; `None` for all.
-pub(super) type Filters = Vec<Option<Vec<String>>>;
+/// The partitions that each sequence is for, by its place. Nothing where each is for all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filters(Option<Arc<[Option<Vec<String>>]>>);
+
+impl Filters {
+    /// Those of sequences, by whose they are.
+    pub fn of<'k>(keys: impl Iterator<Item = &'k Key>) -> Self {
+        let all: Arc<[Option<Vec<String>>]> = keys.map(|key| key.partitions.clone()).collect();
+        Self(Some(all).filter(|all| all.iter().any(Option::is_some)))
+    }
+
+    fn let_through(&self, place: u32, partition: &str) -> bool {
+        let filter = self.0.as_ref().and_then(|all| all.get(place as usize)?.as_ref());
+        filter.is_none_or(|names| names.iter().any(|name| name == partition))
+    }
+}
 
 /// How all sequences stand.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
     /// By their places.
     all: Vec<Effect>,
-    /// Nothing where each is for all partitions.
-    filters: Option<Arc<Filters>>,
+    filters: Filters,
 }
 
 impl Effects {
     /// Each sequence by its place, with what it does.
-    pub fn of(sequences: &Sequences, all: Vec<Effect>) -> Self {
-        Self { all, filters: sequences.filters().cloned() }
+    pub fn of(filters: Filters, all: Vec<Effect>) -> Self {
+        Self { all, filters }
     }
 
     /// Whether it depends on the partition what they do.
     pub fn have_filters(&self) -> bool {
-        self.filters.is_some()
+        self.filters.0.is_some()
     }
 
     /// There are none.
@@ -63,8 +76,7 @@ impl Effects {
         let mut is_beyond = false;
         for place in places {
             let Some(effect) = self.all.get(place as usize) else { continue };
-            let filter = self.filters.as_ref().and_then(|filters| filters.get(place as usize)?.as_ref());
-            if filter.is_some_and(|names| !names.iter().any(|name| name == partition)) {
+            if !self.filters.let_through(place, partition) {
                 continue;
             }
             match *effect {

@@ -19,6 +19,9 @@ use super::periods::Periods;
 use super::Standing;
 use crate::settings::GrantOutside;
 
+/// The name of its file, in `StateSaveLocation`.
+pub const FILE: &str = "multifactor2_grants";
+
 /// For so many days usage is kept by day.
 const DAYS: usize = 8;
 
@@ -461,7 +464,7 @@ impl Standings {
             effect(sequence, |line| slots.of(place, line), &mut ledger.accounts.all, now, found)
         });
         let all = all.collect();
-        Effects::of(sequences, all)
+        Effects::of(sequences.filters().clone(), all)
     }
 }
 

@@ -13,7 +13,7 @@ pub struct Lineage {
 }
 
 /// How deep a tree may be: what goes on longer is a circle.
-const DEEPEST: usize = 1000;
+pub const DEEPEST: usize = 1000;
 
 impl Lineage {
     /// Takes a tree that holds from a time on: each account with the one above it.

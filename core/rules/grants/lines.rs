@@ -2,7 +2,6 @@
 
 use crate::seldom;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use num_bigint::BigInt;
 
@@ -76,8 +75,7 @@ pub struct Sequence {
 pub struct Sequences {
     /// In the order in which their first lines are written.
     pub all: Vec<Sequence>,
-    /// Nothing where each is for all partitions.
-    filters: Option<Arc<Filters>>,
+    filters: Filters,
 }
 
 impl Key {
@@ -117,8 +115,7 @@ impl Key {
     pub fn read(text: &str) -> Option<(Self, &str)> {
         use crate::rules::sums_file::unescaped;
         let mut words = text.splitn(6, ' ');
-        let kind = words.next()?;
-        let kind = *GrantKind::ALL.iter().find(|one| one.to_string() == kind)?;
+        let kind = GrantKind::read(words.next()?)?;
         let (name, unit) = (unescaped(words.next()?)?, unescaped(words.next()?)?);
         let partitions = match words.next()? {
             "-" => None,
@@ -248,16 +245,13 @@ impl Sequences {
         Self::new(all)
     }
 
-    /// These.
-    pub fn new(all: Vec<Sequence>) -> Self {
-        let has_filter = all.iter().any(|sequence| sequence.key.partitions.is_some());
-        let filters = || Arc::new(all.iter().map(|sequence| sequence.key.partitions.clone()).collect());
-        Self { filters: has_filter.then(filters), all }
+    fn new(all: Vec<Sequence>) -> Self {
+        Self { filters: Filters::of(all.iter().map(|sequence| &sequence.key)), all }
     }
 
-    /// The partitions that they are for, where some are not for all.
-    pub(super) fn filters(&self) -> Option<&Arc<Filters>> {
-        self.filters.as_ref()
+    /// The partitions that they are for.
+    pub(super) fn filters(&self) -> &Filters {
+        &self.filters
     }
 
     /// There are none.

@@ -23,8 +23,8 @@ use num_rational::BigRational;
 use num_traits::{Signed as _, ToPrimitive as _, Zero as _};
 
 pub use crate::settings::GrantSplit as Split;
-pub use effects::{Effect, Effects, Granted};
-pub use lineage::Lineage;
+pub use effects::{Effect, Effects, Filters, Granted};
+pub use lineage::{Lineage, DEEPEST};
 pub use lines::{Key, Line, Sequence, Sequences};
 pub use periods::{Pace, Periods, MOST as MOST_PERIODS};
 pub use scopes::Scopes;

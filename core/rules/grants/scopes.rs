@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::lines::Sequences;
+use super::lines::Key;
 use crate::settings::GrantKind;
 
 /// The places of sequences by the names that they have. Filters of partitions are not looked at.
@@ -16,12 +16,12 @@ pub struct Scopes {
 }
 
 impl Scopes {
-    /// Those of sequences, and `gid` says which number a Unix group has.
-    pub fn of(sequences: &Sequences, gid: impl Fn(&str) -> Option<u32>) -> Self {
+    /// Those of sequences, by whose they are; `gid` says which number a Unix group has.
+    pub fn of<'k>(keys: impl Iterator<Item = &'k Key>, gid: impl Fn(&str) -> Option<u32>) -> Self {
         let mut scopes = Self::default();
-        for (place, sequence) in (0..).zip(&sequences.all) {
-            let name = sequence.key.name.clone();
-            let of = match sequence.key.kind {
+        for (place, key) in (0..).zip(keys) {
+            let name = key.name.clone();
+            let of = match key.kind {
                 GrantKind::Account => scopes.accounts.entry(name),
                 GrantKind::User => scopes.users.entry(name),
                 GrantKind::Qos => scopes.qos.entry(name),

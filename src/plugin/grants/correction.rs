@@ -8,7 +8,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use multifactor2_core::rules::grants::correction::{Correction, Refused, MOST_BYTES};
+use multifactor2_core::rules::grants::correction::{Correction, Refused, EXTENSION, MOST_BYTES};
 use tracing::{info, warn};
 
 use super::{file_of, Grants};
@@ -26,7 +26,7 @@ impl Grants {
     pub fn correct(&self, state_file: Option<&Path>) {
         faults::point("grants.correct");
         let Some(ledger) = state_file.map(file_of) else { return };
-        let file = ledger.with_extension("correction");
+        let file = ledger.with_extension(EXTENSION);
         // Nearly always there is none, or the one from before.
         let Ok(about) = fs::symlink_metadata(&file) else { return };
         let identity = identity(&about);

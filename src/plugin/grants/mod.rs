@@ -21,7 +21,7 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use multifactor2_core::rules::grants::ledger::{Ledger, Slots, Standings};
+use multifactor2_core::rules::grants::ledger::{Ledger, Slots, Standings, FILE};
 use multifactor2_core::rules::grants::{Effects, Scopes, Sequences};
 use multifactor2_core::settings::GrantKind;
 use tracing::{error, info, warn};
@@ -42,9 +42,6 @@ pub use known::KnownGrants;
 pub use places::OtherPlaces;
 pub use round::Granting;
 pub use shown::GrantShown;
-
-/// The name of the file, beside the state file.
-const NAME: &str = "multifactor2_grants";
 
 /// How many seconds local clocks are ahead of UTC.
 pub fn offset(at: i64) -> i64 {
@@ -78,7 +75,8 @@ struct State {
 impl State {
     fn learn_groups(&mut self) {
         let Some(ledger) = &self.ledger else { return };
-        self.scopes = Arc::new(Scopes::of(&self.sequences, |name| ledger.groups.get(name).copied()));
+        let keys = self.sequences.all.iter().map(|sequence| &sequence.key);
+        self.scopes = Arc::new(Scopes::of(keys, |name| ledger.groups.get(name).copied()));
     }
 }
 
@@ -240,7 +238,7 @@ impl State {
 }
 
 fn file_of(state_file: &Path) -> PathBuf {
-    state_file.with_file_name(NAME)
+    state_file.with_file_name(FILE)
 }
 
 fn fresh(now: i64) -> Ledger {

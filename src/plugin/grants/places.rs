@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use multifactor2_core::rules::grants::Scopes;
+use multifactor2_core::rules::grants::{Scopes, DEEPEST};
 use rustc_hash::FxHashMap;
 
 use crate::host::access::Open;
@@ -103,8 +103,6 @@ pub fn add_others<A: Open>(scopes: &Scopes, job: Job<'_, A>, places: &mut Vec<u3
 
 /// Those of a user, of the account and of all above it.
 fn of_association<A: Open>(scopes: &Scopes, association: Association<'_, A>) -> Vec<u32> {
-    /// How deep a tree may be: what goes on longer is a circle.
-    const DEEPEST: usize = 1000;
     let up =
         std::iter::successors(Some(association), |below| below.usage().and_then(AssociationUsage::parent));
     let up = up.take(DEEPEST);

@@ -5,12 +5,12 @@
 //! and needed when the next one is charged, perhaps by another process: hence a note for each such job, which is kept in a file. A run
 //! without a note is charged in full.
 
-use crate::seldom;
 use std::fmt::Write as _;
 
 use rustc_hash::FxHashMap;
 
 use super::lines_of_file::{between, not_ours, LAST};
+use crate::seldom;
 
 /// How a run of a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,13 +11,13 @@
 //!
 //! Names are written as in [`super::sums_file`].
 
-use crate::seldom;
 use std::fmt::Write as _;
 
 use super::accuracy::{Accuracies, Accuracy};
 use super::lines_of_file::{between, not_ours, LAST};
 use super::sums_file::{escaped, unescaped};
 use crate::policy::points::bypass::Overtaken;
+use crate::seldom;
 
 const FIRST: &str = "multifactor2_points ";
 const VERSION: u32 = 1;

@@ -20,7 +20,6 @@
 //! A sum is what decays and then the windows, the current one first. `-` stands for what there is not. In names all but letters, digits and
 //! `._/:@+-` is `%` and two hexadecimal digits a byte; `%` alone is an empty one. Numbers read back as they were.
 
-use crate::seldom;
 use std::fmt::Write as _;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
@@ -31,6 +30,7 @@ use super::sums::{Association, Kept, Names, Qos, Recipe, Sums};
 use super::tally::Charge;
 use super::tally::TallyPlace;
 use super::windows::Windows;
+use crate::seldom;
 
 const FIRST: &str = "multifactor2_usage ";
 const VERSION: u32 = 4;

@@ -2,10 +2,11 @@
 //!
 //! Errors and warnings are values: the caller decides whether they refuse a start or are only logged.
 
-use super::advice::Grade;
-use crate::seldom;
 use std::fmt;
 use std::sync::Arc;
+
+use super::advice::Grade;
+use crate::seldom;
 
 /// Errors kept per load, and likewise warnings; a file that is not a configuration at all would give one per line.
 pub const MAX_REPORTS: usize = 50;

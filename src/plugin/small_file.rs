@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::process::geteuid;
+
 use super::config::Config;
 use super::progress::own_usage::replace;
 use crate::host::log::Once;
@@ -11,6 +13,22 @@ use crate::host::log::Once;
 /// The file of a name, where there is a place for files.
 pub fn path(config: &Config, name: &str) -> Option<PathBuf> {
     config.state_file.as_deref().map(|file: &Path| file.with_file_name(name))
+}
+
+/// Why something may have been changed by somebody else than slurmctld's user and root.
+pub enum Foreign {
+    /// It belongs to this user.
+    Owner(u32),
+    /// Its group, or everybody, may write it.
+    Writers,
+}
+
+/// Whether a file or directory with this owner and mode is foreign.
+pub fn foreign(uid: u32, mode: u32) -> Option<Foreign> {
+    match uid {
+        uid if uid != 0 && uid != geteuid().as_raw() => Some(Foreign::Owner(uid)),
+        _ => (mode & 0o022 != 0).then_some(Foreign::Writers),
+    }
 }
 
 /// What a file holds; `None` where there is none.

@@ -23,8 +23,8 @@ pub struct Facts {
 
 impl Facts {
     /// Of a job of which nothing is known.
-    pub fn unknown(id: u32) -> Self {
-        Self { id, group: u32::MAX, ..Self::default() }
+    pub fn unknown() -> Self {
+        Self { group: u32::MAX, ..Self::default() }
     }
 
     /// The job as the engine takes it, as far as that is known here.

@@ -10,13 +10,13 @@
 //! These are the rules of Grid Engine's override policy for users, projects, departments and single jobs. Other objects, dates, and
 //! `Shared` by line are ours.
 
-use crate::seldom;
 use rustc_hash::FxHashMap;
 
 use super::groups::Groups;
 use super::ranking::{Part, Ranking};
 use super::names::{is_job, Bearer, JobNames, Named, Names};
 use super::{Extra, Ground, Pool, PoolQueue, Who};
+use crate::seldom;
 use crate::settings::value::Date;
 use crate::settings::{Override, OverrideKind, Settings};
 use crate::tree::{Node, ShareTree};

@@ -1,6 +1,5 @@
 //! Lines of settings as sequences: those of one name, unit and filter, one after the other in time.
 
-use crate::seldom;
 use std::collections::HashMap;
 
 use num_bigint::BigInt;
@@ -8,6 +7,7 @@ use num_bigint::BigInt;
 use super::effects::Filters;
 use super::periods::{Pace, Periods};
 use super::{Adjust, Exact, Grant, Rule, Split};
+use crate::seldom;
 use crate::settings::table::grants::exact;
 use crate::settings::value::Date;
 use crate::settings::{

@@ -1,8 +1,8 @@
 //! The lines of books: separate shares and usage for some partitions.
 
-use crate::seldom;
 use std::collections::HashSet;
 
+use crate::seldom;
 use crate::settings::value::MAX_NAME;
 
 crate::block! {

@@ -13,6 +13,7 @@ use tracing::{info, warn};
 
 use super::{file_of, Grants};
 use crate::faults;
+use crate::plugin::small_file::{foreign, Foreign};
 
 /// What tells a file from the one before.
 pub type Identity = (u64, u64, i64, i64, u64);
@@ -61,7 +62,6 @@ impl Grants {
 fn read(file: &Path) -> Result<Correction, String> {
     let failed = |error: io::Error| error.to_string();
     let directory = fs::metadata(file.parent().unwrap_or(Path::new("/"))).map_err(failed)?;
-    let own = rustix::process::geteuid().as_raw();
     // Neither a link is followed, nor is a pipe waited for.
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(file);
     let opened = opened.map_err(|error| match error.raw_os_error() {
@@ -70,14 +70,14 @@ fn read(file: &Path) -> Result<Correction, String> {
     })?;
     let about = opened.metadata().map_err(failed)?;
     for (what, about) in [("its directory", &directory), ("it", &about)] {
-        if ![0, own].contains(&about.uid()) {
-            return Err(format!(
-                "{what} belongs to user {}, not to root or the user of slurmctld",
-                about.uid()
-            ));
-        }
-        if about.mode() & 0o022 != 0 {
-            return Err(format!("others may write to {what}: take that away with chmod go-w"));
+        match foreign(about.uid(), about.mode()) {
+            None => (),
+            Some(Foreign::Owner(uid)) => {
+                return Err(format!("{what} belongs to user {uid}, not to root or the user of slurmctld"))
+            }
+            Some(Foreign::Writers) => {
+                return Err(format!("others may write to {what}: take that away with chmod go-w"))
+            }
         }
     }
     if !about.is_file() || about.nlink() != 1 {

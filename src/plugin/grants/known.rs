@@ -9,7 +9,7 @@ use multifactor2_core::rules::grants::Scopes;
 use multifactor2_core::{Node, ShareTree};
 use rustc_hash::FxHashMap;
 
-use super::places::add_others;
+use super::places::{add_others, Sets};
 use crate::host::access::Open;
 use crate::host::records::Job;
 
@@ -18,9 +18,9 @@ use crate::host::records::Job;
 pub struct KnownGrants {
     /// By the names of all others that a job belongs to.
     pub scopes: Arc<Scopes>,
-    /// The places of each node of the tree, each set of them once.
+    /// The set of each node of the tree.
     by_node: Vec<u32>,
-    sets: Vec<Vec<u32>>,
+    sets: Sets,
     /// Those of an account and of all above it.
     by_account: FxHashMap<String, Vec<u32>>,
     /// The account above each one; an empty name for none. Nothing where no line is for accounts.
@@ -36,31 +36,25 @@ impl KnownGrants {
         names: impl Fn(Node) -> Names<'n>,
     ) -> Self {
         let mut by_account = FxHashMap::<String, Vec<u32>>::default();
-        let (mut by_node, mut sets) = (vec![0; tree.len()], vec![Vec::new()]);
-        let mut numbers = FxHashMap::default();
+        let (mut by_node, mut sets) = (vec![0; tree.len()], Sets::default());
         let mut parents = BTreeMap::new();
         for node in nodes {
             let Names { user, account } = names(node);
             if !by_account.contains_key(account) {
+                let up = || {
+                    let nodes = std::iter::successors(Some(node), |node| tree.parent(*node));
+                    nodes.map(|above| names(above).account)
+                };
                 if scopes.have_accounts() {
-                    let above = std::iter::successors(Some(node), |node| tree.parent(*node));
-                    let above = above.map(|above| names(above).account).find(|above| *above != account);
+                    let above = up().find(|above| *above != account);
                     parents.insert(account.to_owned(), above.unwrap_or_default().to_owned());
                 }
-                let up = std::iter::successors(Some(node), |node| tree.parent(*node));
-                let places = scopes.of_path(up.map(|above| names(above).account));
-                by_account.insert(account.to_owned(), places);
+                by_account.insert(account.to_owned(), scopes.of_path(up()));
             }
             let above = by_account.get(account).map_or(&[][..], Vec::as_slice);
             let places: Vec<u32> = scopes.of_user(user).iter().chain(above).copied().collect();
-            if places.is_empty() {
-                continue;
-            }
             if let Some(of) = by_node.get_mut(node.index()) {
-                *of = *numbers.entry(places).or_insert_with_key(|places: &Vec<u32>| {
-                    sets.push(places.clone());
-                    u32::try_from(sets.len() - 1).unwrap_or_default()
-                });
+                *of = sets.number(&places);
             }
         }
         Self { scopes: Arc::clone(scopes), by_node, sets, by_account, parents: Arc::new(parents) }
@@ -73,17 +67,17 @@ impl KnownGrants {
 
     /// Those of a node: of its user, its account and all above it.
     pub fn of_node(&self, node: Node) -> &[u32] {
-        self.sets.get(self.set_of(node)).map_or(&[], Vec::as_slice)
+        self.sets.get(self.set_of(node))
     }
 
     /// The number of the same set.
-    pub fn set_of(&self, node: Node) -> usize {
-        self.by_node.get(node.index()).map_or(0, |set| *set as usize)
+    pub fn set_of(&self, node: Node) -> u32 {
+        self.by_node.get(node.index()).copied().unwrap_or_default()
     }
 
     /// All sets, by their numbers.
     pub fn sets(&self) -> impl Iterator<Item = &[u32]> {
-        self.sets.iter().map(Vec::as_slice)
+        self.sets.all()
     }
 
     /// Those of a job, but for those of QOS. `newcomer` has user and account of one whose association is newer.

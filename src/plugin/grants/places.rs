@@ -44,19 +44,51 @@ impl Places {
     }
 }
 
-/// What jobs are in by their Unix group and their wckey, each set of places once: it is the same for most jobs of a user.
+/// Sets of places by numbers, each set once. Number 0 has none.
+#[derive(Debug)]
+pub struct Sets {
+    all: Vec<Vec<u32>>,
+    numbers: FxHashMap<Vec<u32>, u32>,
+}
+
+impl Default for Sets {
+    fn default() -> Self {
+        Self { all: vec![Vec::new()], numbers: [(Vec::new(), 0)].into_iter().collect() }
+    }
+}
+
+impl Sets {
+    /// The number of a set.
+    pub fn number(&mut self, set: &[u32]) -> u32 {
+        if let Some(number) = self.numbers.get(set) {
+            return *number;
+        }
+        let number = u32::try_from(self.all.len()).unwrap_or_default();
+        self.numbers.insert(set.to_vec(), number);
+        self.all.push(set.to_vec());
+        number
+    }
+
+    /// The set with a number.
+    pub fn get(&self, number: u32) -> &[u32] {
+        self.all.get(number as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// All, by their numbers.
+    pub fn all(&self) -> impl Iterator<Item = &[u32]> {
+        self.all.iter().map(Vec::as_slice)
+    }
+}
+
+/// What jobs are in by their Unix group and their wckey: it is the same for most jobs of a user.
 #[derive(Debug, Default)]
 pub struct OtherPlaces {
     scopes: Arc<Scopes>,
-    sets: Vec<Vec<u32>>,
-    numbers: FxHashMap<Vec<u32>, u32>,
+    sets: Sets,
     of_job: Vec<u32>,
 }
 
 impl OtherPlaces {
-    /// The number of the set of jobs that are in none.
-    pub const NONE: u32 = u32::MAX;
-
     /// By who is in which.
     pub fn of(scopes: &Arc<Scopes>) -> Self {
         Self { scopes: Arc::clone(scopes), ..Self::default() }
@@ -64,27 +96,17 @@ impl OtherPlaces {
 
     /// The number of the set of a job.
     pub fn number(&mut self, job: Job<'_>) -> u32 {
-        let Self { scopes, sets, numbers, of_job } = self;
-        if !scopes.have_others() {
-            return Self::NONE;
+        if !self.scopes.have_others() {
+            return 0;
         }
-        of_job.clear();
-        add_others(scopes, job, of_job);
-        if of_job.is_empty() {
-            return Self::NONE;
-        }
-        if let Some(number) = numbers.get(of_job) {
-            return *number;
-        }
-        let number = u32::try_from(sets.len()).unwrap_or(Self::NONE);
-        numbers.insert(of_job.clone(), number);
-        sets.push(of_job.clone());
-        number
+        self.of_job.clear();
+        add_others(&self.scopes, job, &mut self.of_job);
+        self.sets.number(&self.of_job)
     }
 
     /// The set with a number.
     pub fn set(&self, number: u32) -> &[u32] {
-        self.sets.get(number as usize).map_or(&[], Vec::as_slice)
+        self.sets.get(number)
     }
 }
 

@@ -143,6 +143,11 @@ impl PointsState {
         Arc::ptr_eq(&self.settings, settings) || self.settings == *settings
     }
 
+    /// Something of jobs themselves is to be read in a cycle.
+    fn reads_facts(&self) -> bool {
+        self.needs.facts() || self.reader.counts_running
+    }
+
     /// The names in all lines.
     pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
         self.core.named()

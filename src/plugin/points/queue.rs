@@ -92,6 +92,8 @@ pub struct PointsQueue {
     jobs: Vec<Queued>,
     /// What was read of them. It is large, and stays where it is when they are sorted.
     facts: Vec<Facts>,
+    /// Of jobs of which nothing is asked.
+    unknown: Facts,
     /// Numbers of partitions by the address of the record, while the locks are held.
     by_address: FxHashMap<usize, u32>,
     /// Those that may be overtaken, and those that may have overtaken others.
@@ -136,14 +138,15 @@ impl PointsQueue {
             state.reader = Reader::new(totals, &config.settings);
         }
         state.reader.counts_running = config.flags.calculate_running();
-        let facts = state.needs.facts() || state.reader.counts_running;
+        let facts = if state.reads_facts() { jobs } else { 0 };
         Some(Self {
             others_granted: OtherPlaces::default(),
             scopes: Arc::default(),
             state,
             now,
             jobs: Vec::with_capacity(jobs),
-            facts: Vec::with_capacity(if facts { jobs } else { 0 }),
+            facts: Vec::with_capacity(facts),
+            unknown: Facts::unknown(),
             by_address: FxHashMap::default(),
             eligible: Vec::new(),
             started: Vec::new(),
@@ -211,7 +214,7 @@ impl PointsQueue {
             partition: NONE,
             qos: NONE,
             counts: false,
-            grants: NONE,
+            grants: 0,
         };
         let queued = match drafted {
             Drafted::Nothing => return,
@@ -220,7 +223,7 @@ impl PointsQueue {
             Drafted::Priority { .. } => attempt(|| self.read(lock, job, place)).flatten(),
         };
         if let (Some(waits), Some(queued)) = (undecided, &queued) {
-            let limit = self.facts(queued, |facts| facts.job().limit);
+            let limit = self.facts_of(queued).job().limit;
             let undecided = self.undecided(lock, job, (limit, waits));
             self.undecided.push(undecided);
         }
@@ -234,7 +237,7 @@ impl PointsQueue {
         place: AssocPlace,
     ) -> Option<Queued> {
         let (needs, id) = (self.state.needs, job.get(|job| job.job_id));
-        let facts = if needs.facts() || self.state.reader.counts_running {
+        let facts = if self.state.reads_facts() {
             let asked = views::request(job, needs.course)?;
             self.facts.push(self.state.reader.facts(needs, id, &asked, self.now));
             u32::try_from(self.facts.len() - 1).unwrap_or(NONE)
@@ -284,10 +287,11 @@ impl PointsQueue {
     }
 
     fn is_stopped(&self, queued: &Queued, Undecided { partitions, qos, .. }: &Undecided) -> bool {
-        let core = &self.state.core;
+        let (core, facts) = (&self.state.core, self.facts_of(queued));
         let job = PointsJob {
             node: self.nodes.get(queued.place.index()).copied().flatten(),
-            ..self.facts(queued, |facts| PointsJob { group: core.group(facts.group), ..facts.job() })
+            group: core.group(facts.group),
+            ..facts.job()
         };
         let own = [(queued.partition, job.limit)];
         let partitions = if partitions.is_empty() { &own[..] } else { partitions };
@@ -472,8 +476,8 @@ impl PointsQueue {
     }
 
     /// What was read of a job.
-    fn facts<R>(&self, queued: &Queued, read: impl Fn(&Facts) -> R) -> R {
-        self.facts.get(queued.facts as usize).map_or_else(|| read(&Facts::unknown(queued.id)), &read)
+    fn facts_of(&self, queued: &Queued) -> &Facts {
+        self.facts.get(queued.facts as usize).unwrap_or(&self.unknown)
     }
 
     /// What grants do to a job of an association in a partition, under a QOS.
@@ -488,7 +492,7 @@ impl PointsQueue {
             return Granted::default();
         }
         if let (Some(of_sets), Some(node)) = (&places.of_sets, node) {
-            return of_sets.get(self.state.grants.set_of(node)).copied().unwrap_or_default();
+            return of_sets.get(self.state.grants.set_of(node) as usize).copied().unwrap_or_default();
         }
         let names = self.state.partitions.all();
         let partition = names.get(queued.partition as usize).map_or("", String::as_str);
@@ -498,13 +502,7 @@ impl PointsQueue {
     /// A job as the engine takes it.
     fn job(&self, queued: &Queued, places: &Places) -> PointsJob<'static> {
         let node = self.nodes.get(queued.place.index()).copied().flatten();
-        let unknown;
-        let facts = if let Some(facts) = self.facts.get(queued.facts as usize) {
-            facts
-        } else {
-            unknown = Facts::unknown(queued.id);
-            &unknown
-        };
+        let facts = self.facts_of(queued);
         PointsJob {
             node,
             granted: self.granted(node, queued, places),

@@ -15,9 +15,10 @@ use rustix::fs::{
     OFlags, CWD,
 };
 use rustix::io::Errno;
-use rustix::process::{geteuid, test_kill_process, Pid};
+use rustix::process::{test_kill_process, Pid};
 
 use crate::faults;
+use crate::plugin::small_file::{foreign, Foreign};
 
 /// What is written at once, and between two looks whether somebody wants it to end.
 const PIECE: usize = 1 << 16;
@@ -87,13 +88,11 @@ fn open_directory(setting: &str, path: &Path) -> Result<OwnedFd, Trouble> {
         Err(error) => return Err(Trouble::of(setting, path, error)),
     };
     let about = fstat(&directory).map_err(|error| Trouble::of(setting, path, error))?;
-    if about.st_uid != 0 && about.st_uid != geteuid().as_raw() {
-        return Err(refuse(&format!("belongs to the user with the number {}", about.st_uid)));
+    match foreign(about.st_uid, about.st_mode) {
+        None => Ok(directory),
+        Some(Foreign::Owner(uid)) => Err(refuse(&format!("belongs to the user with the number {uid}"))),
+        Some(Foreign::Writers) => Err(refuse("can be written by its group or by everybody")),
     }
-    if about.st_mode & 0o022 != 0 {
-        return Err(refuse("can be written by its group or by everybody"));
-    }
-    Ok(directory)
 }
 
 /// The name of a new file, which no other thread and no other process has: one that hangs may be left behind, and takes its own away when

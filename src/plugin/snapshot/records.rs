@@ -1,10 +1,10 @@
 //! What was gathered, as the records of a file. No lock is held.
 
-use multifactor2_core::seldom;
 use std::io::{self, Write};
 
 use multifactor2_core::factors::{unshift, Evaluation};
 use multifactor2_core::policy::points::{Ranges, TargetUsage};
+use multifactor2_core::seldom;
 use multifactor2_snapshot::format::Writer;
 use multifactor2_snapshot::records::{
     About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Parameter, Partition, Qos, Running,

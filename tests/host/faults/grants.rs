@@ -4,22 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use multifactor2_core::rules::grants::ledger::Ledger;
-use slurm_inproc::{Conf, HostResult, Qos};
+use slurm_inproc::{HostResult, Qos};
 
 use crate::setup::{conf, Rig, CPUS, NOW, WAITING};
 
 const GRANT: &str =
     "Grant=Account Name=physics Amount=1000 From=2033-05-18 Until=2033-05-20 Pace=1days TimeZone=UTC\n";
 const STEPS: [&str; 4] = ["grants.begin", "grants.finish", "grants.correct", "grants.save"];
-
-fn rig(now: i64, state: &Path, settings: &str) -> HostResult<Rig> {
-    let mut rig = Rig::start_with(&conf(), |options| {
-        options.clock = now;
-        options.files = vec![("multifactor2.conf".to_owned(), settings.to_owned())];
-    })?;
-    rig.host.configure(&Conf::new().state_save_location(state.display().to_string()))?;
-    Ok(rig)
-}
 
 /// CPU seconds that the file has of the first day.
 fn saved(state: &Path) -> i128 {
@@ -38,7 +29,7 @@ fn both(seconds: i64) -> i128 {
 fn a_step_that_fails_loses_no_second_and_nothing_else() -> HostResult<()> {
     for step in STEPS {
         let state = tempfile::tempdir()?;
-        let mut rig = rig(NOW, state.path(), GRANT)?;
+        let mut rig = Rig::of(NOW, state.path(), &conf(), GRANT)?;
         rig.host.init()?;
         let before = rig.priorities()?;
         rig.arm(&format!("{step}:1"))?;
@@ -59,7 +50,7 @@ fn a_step_that_fails_loses_no_second_and_nothing_else() -> HostResult<()> {
 fn a_kill_at_any_step_counts_each_second_once() -> HostResult<()> {
     for step in STEPS.into_iter().chain(["save", "charge:1", "commit", "distribute", "finish"]) {
         let state = tempfile::tempdir()?;
-        let mut first = rig(NOW, state.path(), GRANT)?;
+        let mut first = Rig::of(NOW, state.path(), &conf(), GRANT)?;
         first.host.init()?;
         first.cycle_after(300)?;
         assert_eq!(saved(state.path()), both(300), "{step}");
@@ -67,7 +58,7 @@ fn a_kill_at_any_step_counts_each_second_once() -> HostResult<()> {
         first.host.advance(300)?;
         assert!(first.host.cycle().is_err(), "{step} is not passed");
         drop(first);
-        let mut second = rig(NOW + 700, state.path(), GRANT)?;
+        let mut second = Rig::of(NOW + 700, state.path(), &conf(), GRANT)?;
         second.host.init()?;
         second.host.cycle()?;
         assert_eq!(saved(state.path()), both(700), "{step}");
@@ -84,7 +75,7 @@ fn what_points_keep_and_whom_caps_stop_fails_once() -> HostResult<()> {
         "Component=SERV Bypass=1\nTarget=User Name=alice Percent=1 Type=cap Block=yes\nPointsCap=1000\n";
     for (step, writes) in [("stop", false), ("points.save", true), ("stop_as_before", true)] {
         let state = tempfile::tempdir()?;
-        let mut rig = rig(NOW, state.path(), SETTINGS)?;
+        let mut rig = Rig::of(NOW, state.path(), &conf(), SETTINGS)?;
         rig.host.qos(&Qos::new(1_u32).usage_threshold(1e-9).flags(ENFORCED))?;
         // A slurmctld that starts remembers whom it kept from starting.
         if step == "stop_as_before" {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use multifactor2_core::rules::sums::Model;
 use multifactor2_core::rules::sums_file::parse;
-use slurm_inproc::{state, Conf, HostResult, Job};
+use slurm_inproc::{state, HostResult, Job};
 
 use crate::kills::POINTS;
 use crate::setup::{conf, Rig, CPUS, NOW, WAITING};
@@ -25,15 +25,6 @@ fn saved(state: &Path) -> f64 {
     windows.all
 }
 
-fn rig(now: i64, state: &Path, conf: &Conf) -> HostResult<Rig> {
-    let mut rig = Rig::start_with(conf, |options| {
-        options.clock = now;
-        options.files = vec![("multifactor2.conf".to_owned(), SETTINGS.to_owned())];
-    })?;
-    rig.host.configure(&Conf::new().state_save_location(state.display().to_string()))?;
-    Ok(rig)
-}
-
 /// Seconds of both jobs.
 fn both(seconds: i64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "seconds")]
@@ -45,7 +36,7 @@ fn both(seconds: i64) -> f64 {
 fn a_step_that_fails_costs_nothing_and_nothing_else() -> HostResult<()> {
     for step in STEPS {
         let state = tempfile::tempdir()?;
-        let mut rig = rig(NOW, state.path(), &conf())?;
+        let mut rig = Rig::of(NOW, state.path(), &conf(), SETTINGS)?;
         rig.host.init()?;
         let before = rig.priorities()?;
         rig.arm(&format!("{step}:1"))?;
@@ -77,7 +68,7 @@ fn decay_in_a_cycle_that_fails_is_not_taken_for_a_reset() -> HostResult<()> {
     };
     for step in ["own_usage.begin", "own_usage.finish"] {
         let state = tempfile::tempdir()?;
-        let mut rig = rig(NOW, state.path(), &conf().decay_half_life(3600_u32))?;
+        let mut rig = Rig::of(NOW, state.path(), &conf().decay_half_life(3600_u32), SETTINGS)?;
         rig.host.init()?;
         rig.cycle_after(300)?;
         rig.host.advance(50)?;
@@ -105,7 +96,7 @@ fn a_reset_in_a_cycle_that_fails_is_made_up_for() -> HostResult<()> {
     let midnight = NOW + 43_200;
     for step in STEPS {
         let state = tempfile::tempdir()?;
-        let mut rig = rig(NOW, state.path(), &conf().reset_period(DAILY))?;
+        let mut rig = Rig::of(NOW, state.path(), &conf().reset_period(DAILY), SETTINGS)?;
         rig.host.init()?;
         rig.host.set_clock(midnight - 100)?;
         rig.host.cycle()?;
@@ -126,7 +117,7 @@ fn a_reset_in_a_cycle_that_fails_is_made_up_for() -> HostResult<()> {
 fn an_end_at_which_the_sums_are_not_saved_goes_on_from_the_last_cycle() -> HostResult<()> {
     for step in ["own_usage.save", "own_usage.replace"] {
         let state = tempfile::tempdir()?;
-        let mut rig = rig(NOW, state.path(), &conf())?;
+        let mut rig = Rig::of(NOW, state.path(), &conf(), SETTINGS)?;
         rig.host.init()?;
         rig.cycle_after(300)?;
         rig.host.save()?;
@@ -154,7 +145,7 @@ fn a_kill_at_any_point_of_a_cycle_counts_everything_once() -> HostResult<()> {
             let place = tempfile::tempdir()?;
             let state = place.path();
             let start = |now| -> HostResult<Rig> {
-                let mut rig = rig(now, state, &conf().decay_half_life(0_u32))?;
+                let mut rig = Rig::of(now, state, &conf().decay_half_life(0_u32), SETTINGS)?;
                 rig.host.load()?;
                 Ok(rig)
             };

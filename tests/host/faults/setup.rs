@@ -1,7 +1,7 @@
 //! A host whose plugin panics on command, and a cluster of two users with waiting and running jobs.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use slurm_inproc::{state, Association, Conf, Error, Host, HostResult, Job, Options, Partition, Plugin, Qos};
 use tempfile::TempDir;
@@ -43,6 +43,16 @@ impl Rig {
         fill(&mut host)?;
         host.configure(conf)?;
         Ok(Self { host, orders })
+    }
+
+    /// A filled host at a time, with a multifactor2.conf, whose state is in a directory that outlives it.
+    pub fn of(now: i64, state: &Path, conf: &Conf, settings: &str) -> HostResult<Self> {
+        let mut rig = Self::start_with(conf, |options| {
+            options.clock = now;
+            options.files = vec![("multifactor2.conf".to_owned(), settings.to_owned())];
+        })?;
+        rig.host.configure(&Conf::new().state_save_location(state.display().to_string()))?;
+        Ok(rig)
     }
 
     /// Makes a point panic: always, or with `name:n` the n-th time.

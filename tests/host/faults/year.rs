@@ -17,7 +17,7 @@ use multifactor2_core::rules::grants::Sequences;
 use multifactor2_core::settings::Settings;
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use slurm_inproc::{state, Association, Conf, HostResult, Job};
+use slurm_inproc::{state, Association, HostResult, Job};
 
 use crate::model::{standing, ModelGrant, ModelRule};
 use crate::setup::{conf, running, Rig};
@@ -154,11 +154,7 @@ fn job(run: &Run) -> Job {
 }
 
 fn rig(settings: &str, state: &Path, now: i64) -> HostResult<Rig> {
-    let mut rig = Rig::start_with(&conf(), |options| {
-        options.clock = now;
-        options.files = vec![("multifactor2.conf".to_owned(), settings.to_owned())];
-    })?;
-    rig.host.configure(&Conf::new().state_save_location(state.display().to_string()))?;
+    let mut rig = Rig::of(now, state, &conf(), settings)?;
     let projects: Vec<Association> = (0..PROJECTS)
         .flat_map(|project| {
             let id = 100 + 2 * project;

@@ -98,6 +98,11 @@ fn accounted(cluster: &Cluster) -> i64 {
     let arguments =
         ["-a", "-D", "-X", "-n", "-P", "-A", "physics", "-S", "now-1hours", "-o", "ElapsedRaw,AllocCPUS"];
     let text = cluster.command("sacct").args(arguments).text().unwrap();
+    cpu_seconds(&text)
+}
+
+/// The sum of lines of `ElapsedRaw|AllocCPUS`.
+fn cpu_seconds(text: &str) -> i64 {
     let product = |line: &str| {
         let (seconds, cpus) = line.split_once('|').unwrap();
         seconds.parse::<i64>().unwrap() * cpus.parse::<i64>().unwrap()
@@ -223,11 +228,7 @@ fn sacct(cluster: &Cluster, account: &str, from: i64, until: i64) -> i64 {
     let columns = "-o ElapsedRaw,AllocCPUS".split(' ');
     let arguments = ["-a", "-D", "-X", "-n", "-P", "-T", "-A", account, "-S", &from, "-E", &until];
     let call = cluster.command("sacct").env("TZ", "UTC").args(arguments.into_iter().chain(columns));
-    let product = |line: &str| {
-        let (seconds, cpus) = line.split_once('|').unwrap();
-        seconds.parse::<i64>().unwrap() * cpus.parse::<i64>().unwrap()
-    };
-    call.text().unwrap().lines().map(product).sum()
+    cpu_seconds(&call.text().unwrap())
 }
 
 /// A word of the first line of the ledger that begins so.

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use multifactor2_command::output::{Printout, Terminal};
 use multifactor2_command::run;
 use slurm_testcluster::points::{change, site};
-use slurm_testcluster::{Account, Accounts, Cluster, Job, JobId, Release};
+use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job, JobId, Release};
 
 #[cfg(feature = "full")]
 slurm_releases::test_in_each_release!(a_grant_paces_and_a_new_day_begins);
@@ -63,6 +63,26 @@ fn now() -> i64 {
 fn day(local: i64) -> String {
     let shown = Command::new("date").args(["-u", "-d", &format!("@{local}"), "+%F"]).output().unwrap();
     String::from_utf8(shown.stdout).unwrap().trim().to_owned()
+}
+
+/// Midnight of the controller, the time zone for that, and the days before and after it.
+fn midnight_to_come() -> (i64, String, String) {
+    let midnight = now() + UNTIL_MIDNIGHT;
+    let behind = midnight.rem_euclid(86_400);
+    let zone = format!("TST{:02}:{:02}:{:02}", behind / 3600, behind / 60 % 60, behind % 60);
+    let days = format!("From={} Until={}", day(midnight - behind - 1), day(midnight - behind));
+    (midnight, zone, days)
+}
+
+/// Real slurmds that get jobs soon.
+fn of_accounts(release: &Release, accounts: &Accounts) -> Builder {
+    slurm_releases::cluster(release.clone())
+        .unwrap()
+        .accounts(accounts)
+        .set("PriorityWeightFairshare", "1000")
+        .set("SelectTypeParameters", "CR_CPU")
+        .set("SchedulerParameters", "bf_interval=2,sched_interval=2,batch_sched_delay=1")
+        .slurmds(true)
 }
 
 fn submit(cluster: &Cluster, user: &str, arguments: &[&str]) -> JobId {
@@ -118,23 +138,14 @@ fn ask(cluster: &Cluster, words: &[&str]) -> String {
 }
 
 fn a_grant_paces_and_a_new_day_begins(release: &Release) {
-    let midnight = now() + UNTIL_MIDNIGHT;
-    let behind = midnight.rem_euclid(86_400);
-    let zone = format!("TST{:02}:{:02}:{:02}", behind / 3600, behind / 60 % 60, behind % 60);
-    let days = format!("From={} Until={}", day(midnight - behind - 1), day(midnight - behind));
+    let (midnight, zone, days) = midnight_to_come();
     let accounts = Accounts::new()
         .account(Account::new("physics", 1).user("ada", 1))
         .account(Account::new("chem", 1).user("eve", 1));
-    let mut cluster = slurm_releases::cluster(release.clone())
-        .unwrap()
-        .accounts(&accounts)
-        .set("PriorityWeightFairshare", "1000")
-        .set("SelectTypeParameters", "CR_CPU")
-        .set("SchedulerParameters", "bf_interval=2,sched_interval=2,batch_sched_delay=1")
+    let mut cluster = of_accounts(release, &accounts)
         .controller_env("TZ", &zone)
         .nodes(2)
         .cpus(2)
-        .slurmds(true)
         .file("multifactor2.conf", "PointsCap=100000\n")
         .start()
         .unwrap();
@@ -250,16 +261,10 @@ fn what_was_lost_comes_back_from_the_accounting(release: &Release) {
         day(now() - 2 * 86_400),
         day(now() + 20 * 86_400)
     );
-    let mut cluster = slurm_releases::cluster(release.clone())
-        .unwrap()
-        .accounts(&accounts)
-        .set("PriorityWeightFairshare", "1000")
-        .set("SelectTypeParameters", "CR_CPU")
+    let mut cluster = of_accounts(release, &accounts)
         .set("JobRequeue", "1")
-        .set("SchedulerParameters", "bf_interval=2,sched_interval=2,batch_sched_delay=1")
         .nodes(4)
         .cpus(2)
-        .slurmds(true)
         .file("multifactor2.conf", &line)
         .start()
         .unwrap();
@@ -350,10 +355,7 @@ fn what_was_lost_comes_back_from_the_accounting(release: &Release) {
 fn a_week_with_three_kills(release: &Release) {
     const WEEK: u64 = 110;
     const JOBS: u64 = 70;
-    let midnight = now() + UNTIL_MIDNIGHT;
-    let behind = midnight.rem_euclid(86_400);
-    let zone = format!("TST{:02}:{:02}:{:02}", behind / 3600, behind / 60 % 60, behind % 60);
-    let days = format!("From={} Until={}", day(midnight - behind - 1), day(midnight - behind));
+    let (midnight, zone, days) = midnight_to_come();
     let projects = [("physics", "ada"), ("chem", "eve"), ("bio", "bob")];
     let accounts = projects
         .iter()
@@ -364,16 +366,10 @@ fn a_week_with_three_kills(release: &Release) {
         )
     };
     let lines: String = projects.iter().map(|(account, _)| line(account)).collect();
-    let mut cluster = slurm_releases::cluster(release.clone())
-        .unwrap()
-        .accounts(&accounts)
-        .set("PriorityWeightFairshare", "1000")
-        .set("SelectTypeParameters", "CR_CPU")
-        .set("SchedulerParameters", "bf_interval=2,sched_interval=2,batch_sched_delay=1")
+    let mut cluster = of_accounts(release, &accounts)
         .controller_env("TZ", &zone)
         .nodes(4)
         .cpus(4)
-        .slurmds(true)
         .file("multifactor2.conf", &format!("PointsCap=100000\n{lines}"))
         .start()
         .unwrap();

@@ -582,5 +582,7 @@ record! {
         corrected: f64,
         /// Up to when the accounting was asked; 0 for never.
         corrected_until: i64,
+        /// Usage is multiplied as slurmctld charges it.
+        factors: bool,
     }
 }

@@ -117,6 +117,14 @@ pub struct Rates {
     pub charge: ChargeFactors,
 }
 
+impl Rates {
+    /// What raw usage of associations is multiplied with beside the billing weight: 0 where that is no number.
+    pub fn factor(&self) -> f64 {
+        let factor = self.usage_factor.filter(|&factor| is_factor(factor)).unwrap_or(1.0) * self.charge.usage;
+        Some(factor).filter(|&factor| is_factor(factor)).unwrap_or_default()
+    }
+}
+
 /// What one job adds in one cycle, all factors included. The decayed amounts are for associations and
 /// QOSes, the others for QOSes with the flag `NoDecay`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -365,6 +373,16 @@ mod tests {
             assert_eq!((found.wall_decayed, found.usage_decayed), (found.wall, found.usage));
             assert_eq!((found.raw_decayed, found.released_for(1)), (found.raw, scaled(100, factor)));
         }
+    }
+
+    #[test]
+    fn the_factor_alone_is_that_of_raw_usage() {
+        let factor = |usage_factor, usage| {
+            Rates { billable: 7.0, usage_factor, charge: ChargeFactors { usage, limits: 3.0 } }.factor()
+        };
+        assert_eq!([factor(None, 0.5), factor(Some(4.0), 0.5), factor(Some(0.0), 2.0)], [0.5, 2.0, 0.0]);
+        assert_eq!([factor(Some(-1.0), 2.0), factor(Some(f64::NAN), 2.0)], [2.0, 2.0]);
+        assert_eq!([factor(Some(1e300), 1e300), factor(Some(1.0), f64::NAN)], [0.0, 0.0]);
     }
 
     #[test]

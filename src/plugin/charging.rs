@@ -157,8 +157,8 @@ impl<'a> Batch<'_, 'a, '_, '_> {
         if period.job_ended {
             job.set(|job| job.end_time_exp, END_CHARGED);
         }
-        attempt(|| self.charger.granting.count(self.lock, job.read_only(), period.end));
         let owners = self.owners_of(job.read_only());
+        attempt(|| self.count_grants(job.read_only(), owners, period.end));
         let ending = if period.job_ended { job.ending() } else { None };
         let run = if ending == Some(Ending::Own) { job.ended_run() } else { None };
         let rates = self.rates(job, owners, &elapsed);
@@ -180,7 +180,10 @@ impl<'a> Batch<'_, 'a, '_, '_> {
             let rates = self.rates_at(job, owners, rates, run.end);
             (run, rates, minimum(missing, &rates))
         });
-        if let Some((_, _, more)) = at_end {
+        if let Some((run, rates, more)) = at_end {
+            attempt(|| {
+                self.charger.granting.count_minimum(self.lock, job, (run.end, missing), rates.factor());
+            });
             explain::minimum(id, missing, &more);
             amounts.raw_decayed += more.raw_decayed;
             amounts.raw += more.raw;
@@ -274,12 +277,19 @@ impl<'a> Batch<'_, 'a, '_, '_> {
         self.enter(charge, job, owners);
     }
 
+    /// Counts what a job uses of grants.
+    fn count_grants(&mut self, job: Job<'_>, owners: OwnersOfJob<'a>, now: i64) {
+        let Charger { granting, factors, noted, .. } = &mut *self.charger;
+        #[allow(clippy::cast_precision_loss)] // seconds
+        granting.count(self.lock, job, now, |start, run| {
+            let charge = factors.of(owners.of_job(job, &noted.interrupted), start, run as f64);
+            Rates { billable: 1.0, usage_factor: owners.usage_factor(), charge }.factor()
+        });
+    }
+
     /// What charge rules say of a job for some seconds.
     fn factors_of(&mut self, job: Job<'_>, owners: OwnersOfJob<'a>, elapsed: &Elapsed) -> ChargeFactors {
-        let interrupted = &self.charger.noted.interrupted;
-        let after_interrupted =
-            !interrupted.is_empty() && interrupted.is_next(job.get(|job| job.job_id), job.run_number());
-        let of_job = OfJob { job, association: owners.association, qos: owners.qos, after_interrupted };
+        let of_job = owners.of_job(job, &self.charger.noted.interrupted);
         self.charger.factors.of(of_job, elapsed.start, elapsed.run)
     }
 
@@ -287,7 +297,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
     fn rates(&mut self, job: Job<'_, Write>, owners: OwnersOfJob<'a>, elapsed: &Elapsed) -> Rates {
         Rates {
             billable: job.billable_tres(self.lock, elapsed.start),
-            usage_factor: owners.qos.map(|qos| qos.get(|qos| qos.usage_factor)),
+            usage_factor: owners.usage_factor(),
             charge: self.factors_of(job.read_only(), owners, elapsed),
         }
     }
@@ -315,7 +325,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
         }
         let mut owners = self.owners_of(job);
         owners.qos_of_partition = owners.qos_of_partition.filter(|_| job.host().corrects_partition_qos());
-        let usage_factor = owners.qos.map(|qos| qos.get(|qos| qos.usage_factor));
+        let usage_factor = owners.usage_factor();
         let released = |count| released_before_restart(count, usage_factor, start, last_ran);
         let counts = owners.counts(job);
         let charge = self.charger.collected.add(job, counts, &Amounts::default(), released);
@@ -418,7 +428,21 @@ struct OwnersOfJob<'a> {
     qos_of_partition: Option<Qos<'a, Write>>,
 }
 
-impl OwnersOfJob<'_> {
+impl<'a> OwnersOfJob<'a> {
+    fn usage_factor(&self) -> Option<f64> {
+        self.qos.map(|qos| qos.get(|qos| qos.usage_factor))
+    }
+
+    /// What charge rules go by.
+    fn of_job<'j>(&self, job: Job<'j>, interrupted: &Interrupted) -> OfJob<'j>
+    where
+        'a: 'j,
+    {
+        let after_interrupted =
+            !interrupted.is_empty() && interrupted.is_next(job.get(|job| job.job_id), job.run_number());
+        OfJob { job, association: self.association, qos: self.qos, after_interrupted }
+    }
+
     /// What a job consumes; nothing where TRES usage and run seconds are not counted for it.
     fn counts<'j>(&self, job: Job<'j>) -> &'j [u64] {
         let is_counted = self.association.is_some() || !job.host().qos_tres_need_association();

@@ -109,6 +109,12 @@ fn grants_say_what_is_left_and_when_they_run_out() {
     let why = words(&why.out);
     let said = "the grant of account c since 2027-01-04T22:00:00: 192 of 180 cpu hours of this period are used. The next period begins on 2027-01-26T21:46:40.";
     assert!(why.contains(said), "{why}");
+    // What else counts.
+    let counts = "Usage counts with UsageFactor, Charge lines and MinimumCharge.";
+    assert!(!words(&printed.out).contains(counts), "{}", printed.out);
+    snapshot.grants[0].factors = true;
+    let printed = Sample::new(&snapshot).ask(&["grants"]);
+    assert!(words(&printed.out).contains(counts), "{}", printed.out);
     // Nothing is known, and nobody is said to be beyond.
     snapshot.grants[0].state = "unknown".to_owned();
     let printed = Sample::new(&snapshot).ask(&["grants"]);

@@ -30,6 +30,7 @@ Grant=QOS Name=high Amount=1 From=2026-01-01 Until=2026-01-10 Pace=1days Unit=bi
 Grant=WCKey Name=key Amount=1 From=2026-01-01 Until=2026-01-10 Pace=10days TimeZone=UTC
 Grant=Group Name=700 Amount=1 From=2026-01-01 Until=2026-01-10 Pace=1days TimeZone=UTC Book=gpus
 Grant=User Name=eve Amount=1 From=2026-01-01 Until=2026-01-10 Pace=1days TimeZone=UTC Used=0.5,1 UsedUntil=2026-01-03
+Grant=Account Name=c Amount=1 From=2026-01-01 Until=2026-01-10 Pace=1days TimeZone=UTC Factors=yes
 ";
 
 /// What sacct prints for the rows of a file: cut at `-S` and `-E`. A suspension that has not ended is not taken off, as in Slurm.
@@ -138,7 +139,11 @@ fn runs() -> Vec<Run> {
 }
 
 fn ledger() -> (Sequences, Ledger) {
-    let settings = Settings::parse(LINES, "f").unwrap_or_else(|errors| panic!("{errors}")).settings;
+    ledger_of(LINES)
+}
+
+fn ledger_of(lines: &str) -> (Sequences, Ledger) {
+    let settings = Settings::parse(lines, "f").unwrap_or_else(|errors| panic!("{errors}")).settings;
     let sequences = Sequences::of(&settings, |_| 0);
     let mut ledger = Ledger::new(0xabcd, UNTIL);
     let tree = |parent: &str| -> BTreeMap<String, String> {
@@ -233,7 +238,7 @@ fn expected(sequences: &Sequences, runs: &[Run]) -> BTreeMap<(String, usize), i1
         up.iter().map(|name| (*name).to_owned()).collect()
     };
     let mut sums = BTreeMap::new();
-    for sequence in &sequences.all {
+    for sequence in sequences.all.iter().filter(|sequence| !sequence.has_factors) {
         let key = &sequence.key;
         for line in &sequence.lines {
             for period in 1..=line.grant.count() {
@@ -337,6 +342,19 @@ fn what_slurmctld_does_not_know_is_named_and_not_counted() {
         .map(|(key, compared)| (key, compared.accounted))
         .collect::<BTreeMap<_, _>>();
     assert_eq!(found, expected(&sequences, &runs));
+}
+
+#[test]
+fn grants_with_factors_are_named_and_stay_as_they_are() {
+    let words = |output: &Output| text(output).split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, ledger) = ledger();
+    let said = words(&Site::new(&ledger, &runs()).ask(&[], None));
+    assert!(said.contains("grants with Factors=yes stay as they are: account c."), "{said}");
+    let only: Vec<&str> = LINES.lines().filter(|line| line.contains("Factors=yes")).collect();
+    let site = Site::new(&ledger_of(&only.join("\n")).1, &runs());
+    let said = site.ask(&[], None);
+    assert_eq!((said.status.code(), site.correction()), (Some(1), None), "{said:?}");
+    assert!(words(&said).contains("all grants have Factors=yes"), "{said:?}");
 }
 
 #[test]

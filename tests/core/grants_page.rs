@@ -16,9 +16,9 @@ fn examples() -> Vec<String> {
 #[test]
 fn every_example_is_read_without_a_warning() {
     let lines = examples();
-    assert_eq!(lines.len(), 4, "{lines:#?}");
-    let text = format!("{}\n{}\n{}\n", lines[0], lines[2], lines[3]);
-    for text in [text, lines[1].clone()] {
+    assert_eq!(lines.len(), 5, "{lines:#?}");
+    let text = format!("{}\n{}\n{}\n", lines[0], lines[3], lines[4]);
+    for text in [text, lines[1].clone(), lines[2].clone()] {
         let loaded = Settings::parse(&text, "docs/grants.md").unwrap_or_else(|errors| panic!("{errors}"));
         assert_eq!(loaded.warnings, [], "{text}");
     }

@@ -99,7 +99,7 @@ fn file(host: &Host) -> PathBuf {
 
 /// What is kept of the line that begins so: its state, and the seconds used by period.
 #[track_caller]
-fn kept(host: &Host, line: &str) -> (String, Vec<i128>) {
+pub fn kept(host: &Host, line: &str) -> (String, Vec<i128>) {
     let text = fs::read_to_string(file(host)).unwrap();
     let begin = format!("ledger {line} ");
     let rest = text.lines().find_map(|text| text.strip_prefix(&begin)).unwrap_or_else(|| panic!("{text}"));
@@ -289,6 +289,57 @@ fn units_scopes_and_partitions_are_counted_apart() -> HostResult<()> {
     assert_eq!(sites[0].2, 0, "{sites:?}");
     assert_eq!(sites[1..].iter().map(|(_, _, site)| *site).collect::<Vec<_>>(), [100, 100], "{sites:?}");
     host.quit().map(drop)
+}
+
+/// What slurmctld charges is what is used: with the factor of the QOS, that of the weekday and hour, and the minimum.
+#[test]
+fn with_factors_usage_is_what_slurmctld_charges() -> HostResult<()> {
+    const OF: &str = "Account physics cpu - - UTC,factors 2033-05-18 1days -";
+    let settings = LINE.replace("Amount=3", "Amount=3.5 Factors=yes")
+        + "Charge=Account Name=optics Factor=0.5 Days=Thu\nMinimumCharge=10:00\n";
+    let jobs = [job(1, JOHN), running(7, EVE, 4), running(8, JOHN, 3), running(9, ANN, 50)];
+    let mut host = start(&settings, &jobs, |_| ())?;
+    host.qos(&Qos::new(NORMAL).name("normal").usage_factor(0.25))?;
+    host.set_clock(NOW + 100)?;
+    ended(&mut host, 8, NOW + 100)?;
+    at(&mut host, NOW + 1000)?;
+    // Four processors for 1,000 s, and three for the ten minutes that a job is charged at least.
+    let first = 1_000_000 * (4 * 1000 + 3 * 600) / 4;
+    assert_eq!(kept(&host, OF), ("within".to_owned(), vec![first]));
+    host.fini()?;
+    host.init()?;
+    // The day after it is Thursday, at half price.
+    at(&mut host, MIDNIGHT - 10)?;
+    host.set_clock(MIDNIGHT + 20)?;
+    ended(&mut host, 7, MIDNIGHT + 10)?;
+    at(&mut host, MIDNIGHT + 30)?;
+    let used = kept(&host, OF).1;
+    assert_eq!(used.iter().sum::<i128>(), 1_000_000 * (4 * 73_600 + 2 * 10 + 3 * 600) / 4);
+    assert_eq!(used.len(), 2, "a job over midnight is in both days: {used:?}");
+    let log = host.quit()?;
+    assert!(!log.contains("error: priority/multifactor2"), "{log}");
+    Ok(())
+}
+
+/// The accounting does not know it, so nothing of it is taken.
+#[test]
+fn no_correction_is_taken_of_a_grant_with_factors() -> HostResult<()> {
+    let mut host = start(&LINE.replace("Amount=3", "Amount=3 Factors=yes"), &[running(7, EVE, 4)], |_| ())?;
+    at(&mut host, NOW + 100)?;
+    let file = file(&host);
+    let text = fs::read_to_string(&file).unwrap();
+    let of: Vec<&str> = text.lines().nth(1).unwrap().split(' ').collect();
+    let path = file.with_extension("correction");
+    let line = PHYSICS.replace("UTC", "UTC,factors");
+    let correction =
+        format!("multifactor2_correction 1\nof {} {}\nused {line} 1 0 3600\nend 1\n", of[1], of[2]);
+    fs::write(&path, correction).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    at(&mut host, NOW + 200)?;
+    assert_eq!(kept(&host, &line).1, [800_000_000]);
+    let log = host.quit()?;
+    assert!(log.contains("it names a grant with Factors=yes, which the accounting does not know"), "{log}");
+    Ok(())
 }
 
 #[test]

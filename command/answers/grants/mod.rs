@@ -204,6 +204,8 @@ pub struct GrantRow {
     pub corrected: f64,
     /// Up to when the accounting was asked; `None` for never.
     pub corrected_until: Option<i64>,
+    /// Usage is multiplied with `UsageFactor` and factors of `Charge` lines, and `MinimumCharge` holds.
+    pub factors: bool,
     /// Where the line is written.
     pub from: String,
 }
@@ -292,6 +294,7 @@ fn row(grant: &Grant) -> GrantRow {
         counted_until: until,
         corrected: hours(grant.corrected),
         corrected_until: Some(grant.corrected_until).filter(|until| *until > 0),
+        factors: grant.factors,
         from: grant.place.clone(),
     }
 }
@@ -403,6 +406,9 @@ impl GrantRow {
                     if hours > 0.0 { "added" } else { "taken off" }
                 ),
             });
+        }
+        if self.factors {
+            all.push("Usage counts with UsageFactor, Charge lines and MinimumCharge.".to_owned());
         }
         if self.counted_from > self.first {
             all.push(format!(

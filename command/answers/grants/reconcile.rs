@@ -13,10 +13,11 @@ use std::time::Duration;
 use jiff::{Timestamp, ToSpan as _};
 use multifactor2_core::rules::grants::correction::{Compared, Correction, EXTENSION};
 use multifactor2_core::rules::grants::ledger::{Ledger, FILE};
+use multifactor2_core::rules::grants::Key;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::sums::{asked, spans, Asked, Row, Sums};
+use super::sums::{asked, spans, Asked, Question, Row, Sums};
 use crate::answers::replay::months::shown;
 use crate::answers::{Answer, Bare};
 use crate::error::Error;
@@ -97,8 +98,20 @@ pub fn reconcile(all: bool, dry_run: bool, timeout: u64) -> Result<Reconciled, E
     let running = running(&run(&commands::call("squeue", "squeue", &["-h", "-a", "-t", "R,S,CG,CF,SO", "-o", "%A"]))?);
     queue_is_empty(&run(&commands::call("sdiag", "sdiag", &[]))?)?;
     let purged = purged(&run(&commands::call("sacctmgr", "sacctmgr", &["show", "config"]))?, now());
-    let (mut asked, gone) = asked(&ledger, all, purged);
+    let Question { mut asked, gone, with_factors } = asked(&ledger, all, purged);
     let mut remarks: Vec<String> = Vec::new();
+    if !with_factors.is_empty() {
+        let grants: Vec<String> = with_factors.iter().map(Key::in_words).collect();
+        let grants = grants.join(", ");
+        if with_factors.len() == ledger.accounts.iter().count() {
+            return Err(Error::Question(format!(
+                "--reconcile: all grants have Factors=yes, and the accounting does not know what factors jobs were charged with: {grants}. Write what was used on their lines, with Used and UsedUntil"
+            )));
+        }
+        remarks.push(format!(
+            "The accounting does not know what factors jobs were charged with: grants with Factors=yes stay as they are: {grants}."
+        ));
+    }
     if !gone.is_empty() {
         let periods: Vec<String> =
             gone.iter().map(|gone| format!("{} of {}", gone.period, gone.key.in_words())).collect();

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use multifactor2_core::rules::grants::ledger::{Account, Ledger};
-use multifactor2_core::rules::grants::{Key, Scopes};
+use multifactor2_core::rules::grants::{has_factors, Key, Scopes};
 use slurm_text::tres;
 
 /// A period that is compared.
@@ -28,6 +28,17 @@ pub struct Asked {
     pub accounted: i128,
 }
 
+/// What is compared, and what is not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Question {
+    /// The periods that are compared.
+    pub asked: Vec<Asked>,
+    /// Those whose jobs may be gone.
+    pub gone: Vec<Gone>,
+    /// Whose grants are multiplied with factors, which the accounting does not know.
+    pub with_factors: Vec<Key>,
+}
+
 /// A period that cannot be compared, as its jobs are gone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gone {
@@ -39,10 +50,14 @@ pub struct Gone {
 
 /// The periods of a ledger that are to be compared: the current one and the one before it, those that never were, or all. Of what began before
 /// `purged` the jobs may be gone.
-pub fn asked(ledger: &Ledger, all: bool, purged: Option<i64>) -> (Vec<Asked>, Vec<Gone>) {
-    let (mut asked, mut gone) = (Vec::new(), Vec::new());
+pub fn asked(ledger: &Ledger, all: bool, purged: Option<i64>) -> Question {
+    let Question { mut asked, mut gone, mut with_factors } = Question::default();
     for (line, account) in ledger.accounts.iter() {
         let Some((key, _)) = Key::read(line) else { continue };
+        if has_factors(line) {
+            with_factors.push(key);
+            continue;
+        }
         let Account { calendar, used, corrected, .. } = account;
         let now = calendar.periods.at(ledger.since).unwrap_or(calendar.periods.count() + 1);
         for period in 1..=calendar.periods.count() {
@@ -71,7 +86,7 @@ pub fn asked(ledger: &Ledger, all: bool, purged: Option<i64>) -> (Vec<Asked>, Ve
             });
         }
     }
-    (asked, gone)
+    Question { asked, gone, with_factors }
 }
 
 /// The times between which the accounting is asked, in their order.

@@ -14,12 +14,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::ledger::{Account, Ledger};
+use super::lines::{has_factors, WORDS};
 use crate::rules::lines_of_file::{not_ours, versioned};
 
 const FIRST: &str = "multifactor2_correction ";
 const VERSION: u32 = 1;
-/// So many words name a line of settings.
-const LINE: usize = 9;
 
 /// What its file has behind the name of the ledger's.
 pub const EXTENSION: &str = "correction";
@@ -86,7 +85,7 @@ impl Correction {
                     })
                 }
                 (["used", of @ .., period, counted, accounted], Some(correction))
-                    if of.len() == LINE && count.is_none() =>
+                    if of.len() == WORDS && count.is_none() =>
                 {
                     let read = || {
                         let amount = |word: &str| {
@@ -144,6 +143,11 @@ impl Ledger {
             let Some(account) = self.accounts.get(line) else {
                 return because(format!("it names a grant that is not there: {line}"));
             };
+            if has_factors(line) {
+                return because(format!(
+                    "it names a grant with Factors=yes, which the accounting does not know: {line}"
+                ));
+            }
             if *period > account.calendar.periods.count() {
                 return because(format!("it names period {period} of {line}, which is not there"));
             }

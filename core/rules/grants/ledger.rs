@@ -25,7 +25,7 @@ pub const FILE: &str = "multifactor2_grants";
 /// For so many days usage is kept by day.
 const DAYS: usize = 8;
 
-/// The usage of a line, in seconds of its unit.
+/// The usage of a line, in [parts](super::Sequence::parts) of seconds of its unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// From when on it is counted.
@@ -284,6 +284,11 @@ impl Ledger {
         } else {
             self.marks.remove(&job);
         }
+        self.wait(piece);
+    }
+
+    /// Notes what a job has used beside: what is missing to its minimum.
+    pub fn wait(&mut self, piece: Piece) {
         if piece.run > 0 && !piece.rates.is_empty() {
             self.ended.push(piece);
         }

@@ -5,7 +5,7 @@
 //! | `multifactor2_grants 1` | the first: the version of the format |
 //! | `ledger_of ID TIME BEFORE CORRECTED` | which ledger it is, T, before when nobody knows what was used, and T of the latest correction; `-` for never |
 //! | `calendar FROM BORDER...` | when periods begin and the last one ends, and from when on usage is counted; the first one is number 0 |
-//! | `ledger KIND NAME UNIT PARTITIONS BOOK CLOCK FROM PACE UNTIL CALENDAR BEGUN KEEP CHANGED STATE USED...` | the usage of a line of settings, by period; `STATE` is `within`, `beyond`, `unknown` or `-`; `USED` is what was counted, and behind it with its sign what the accounting adds, where it was asked |
+//! | `ledger KIND NAME UNIT PARTITIONS BOOK CLOCK FROM PACE UNTIL CALENDAR BEGUN KEEP CHANGED STATE USED...` | the usage of a line of settings, by period, in seconds of the unit, or in millionths of them where `CLOCK`, `local` or `UTC`, has `,factors` behind it; `STATE` is `within`, `beyond`, `unknown` or `-`; `USED` is what was counted, and behind it with its sign what the accounting adds, where it was asked |
 //! | `days BEGIN AMOUNT...` | the same of the latest days |
 //! | `group NAME GID` | the number of a Unix group that a line names |
 //! | `account NAME TIME PARENT...` | from when on an account was below which one; `%` for none, `-` where it was removed |
@@ -18,15 +18,15 @@ use std::fmt::Write as _;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
 use super::ledger::{Account, Calendar, Ledger, Mark, Piece};
+use super::lines::WORDS;
 use super::Periods;
 use crate::rules::lines_of_file::{between, not_ours};
 use crate::rules::sums_file::{escaped, unescaped};
 
 const FIRST: &str = "multifactor2_grants ";
 const VERSION: u32 = 1;
-/// So many words are the key of a sequence, and so many name a line of it.
+/// So many words are the key of a sequence.
 const KEY: usize = 5;
-const LINE: usize = 9;
 
 impl Ledger {
     /// What the file holds.
@@ -209,7 +209,7 @@ impl Reader {
 
     /// The usage of a line of settings, whose days may follow.
     fn account(&mut self, mut words: SplitAsciiWhitespace<'_>) -> Option<()> {
-        let of = phrase(&mut words, LINE)?;
+        let of = phrase(&mut words, WORDS)?;
         let calendar = self.calendars.get(number::<usize>(&mut words)?)?.clone();
         let (begun, keep_until, changed) = (time(&mut words)?, time(&mut words)?, time(&mut words)?);
         let (is_unknown, is_beyond) = match words.next()? {
@@ -295,7 +295,7 @@ mod tests {
         );
         ledger
             .accounts
-            .insert("User u node gpu - UTC 2027-01-01 7days 2027-02-01".into(), account(&[], None));
+            .insert("User u node gpu - UTC,factors 2027-01-01 7days 2027-02-01".into(), account(&[], None));
         ledger.groups.insert("a b".into(), 7);
         let parents = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|(name, above)| ((*name).to_owned(), (*above).to_owned())).collect()

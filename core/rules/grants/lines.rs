@@ -10,14 +10,24 @@ use super::{Adjust, Exact, Grant, Rule, Split};
 use crate::seldom;
 use crate::settings::table::grants::exact;
 use crate::settings::value::Date;
-use crate::settings::{
-    self, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantZone, Settings,
-};
+use crate::settings::{self, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, Settings};
 
 /// Seconds of an hour.
 const HOUR: i64 = 3600;
 /// Seconds of a day.
 const DAY: i64 = 86_400;
+
+/// So many words name a line in the ledger, as [`Line::ledger`].
+pub(super) const WORDS: usize = 9;
+
+/// Behind the clock, where usage is multiplied with factors: it is another ledger.
+const FACTORS: &str = ",factors";
+
+/// Whether usage is multiplied with factors that is kept under a name.
+pub fn has_factors(ledger: &str) -> bool {
+    Key::read(ledger)
+        .is_some_and(|(_, rest)| rest.split(' ').next().is_some_and(|clock| clock.ends_with(FACTORS)))
+}
 
 /// Whose grants they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +47,7 @@ pub struct Key {
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What it grants. Amounts are in seconds of the unit.
+    /// What it grants. Amounts are in [parts](Sequence::parts) of seconds of the unit.
     pub grant: Grant,
     /// The rule in the words of the settings.
     pub rule: GrantRule,
@@ -47,7 +57,7 @@ pub struct Line {
     pub beyond: GrantBeyond,
     /// Points for jobs within it.
     pub within: f64,
-    /// What was used before it is counted: by period, in whole seconds of the unit.
+    /// What was used before it is counted: by period, in whole parts.
     pub used_before: Vec<i128>,
     /// From when on it is counted; earlier usage is what the line says.
     pub counted_from: Option<i64>,
@@ -68,6 +78,8 @@ pub struct Sequence {
     pub outside: GrantOutside,
     /// Days are those of UTC.
     pub is_universal: bool,
+    /// Usage is multiplied as slurmctld charges it.
+    pub has_factors: bool,
 }
 
 /// All grants.
@@ -152,7 +164,37 @@ impl Key {
     }
 }
 
+/// So many parts a second of a unit has where it is multiplied with factors: their products are rounded to a part, for each second. What is
+/// counted and granted stays exact that way.
+const PARTS: i64 = 1_000_000;
+
+fn parts(has_factors: bool) -> i64 {
+    if has_factors {
+        PARTS
+    } else {
+        1
+    }
+}
+
 impl Sequence {
+    /// In how many parts each second of the unit is counted.
+    pub fn parts(&self) -> i64 {
+        parts(self.has_factors)
+    }
+
+    /// The parts that a second of a job counts which has so much of the unit, with the factor of the job where factors count.
+    pub fn rate(&self, count: i128, factor: impl FnOnce() -> f64) -> i128 {
+        /// Far more than a job can use: sums over thousands of years stay numbers that are read again.
+        const MOST: f64 = 1_152_921_504_606_846_976.0; // 2^60
+        if !self.has_factors || count == 0 {
+            return count;
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
+        // within bounds; exact up to 2^53
+        let rate = (count as f64 * factor() * PARTS as f64).round().clamp(0.0, MOST) as i128;
+        rate
+    }
+
     /// The line that holds at a time.
     pub fn line(&self, at: i64) -> Option<&Line> {
         self.line_number(at).map(|number| &self.lines[number])
@@ -198,7 +240,7 @@ impl Sequences {
         let mut known: HashMap<String, usize> = HashMap::new();
         for line in &settings.grants {
             let Some(unit) = line.tres() else { continue };
-            let is_universal = line.time_zone == Some(GrantZone::Utc);
+            let is_universal = line.is_universal();
             let Some(periods) = calendar.periods(line, is_universal) else { continue };
             for name in &line.names {
                 let key = Key::of(
@@ -207,14 +249,14 @@ impl Sequences {
                     &unit,
                     (line.partitions.as_ref(), line.book.as_deref()),
                 );
-                let compiled =
-                    compile(line, &key, periods.clone(), is_universal, &calendar.offset(is_universal));
+                let compiled = compile(line, &key, periods.clone(), &calendar.offset(is_universal));
                 let at = *known.entry(key.text()).or_insert_with(|| {
                     all.push(Sequence {
                         key,
                         lines: Vec::new(),
                         outside: GrantOutside::Beyond,
                         is_universal,
+                        has_factors: line.has_factors(),
                     });
                     all.len() - 1
                 });
@@ -235,7 +277,11 @@ impl Sequences {
                 let Some(sequence) = known.get(&key.text()).map(|at| &mut all[*at]) else { continue };
                 let at = time(line.at, &calendar.offset(sequence.is_universal));
                 let Some(number) = sequence.line_number(at) else { continue };
-                let adjust = Adjust { amount: in_seconds(&amount), at, spread: line.spread == Some(true) };
+                let adjust = Adjust {
+                    amount: in_parts(&amount, sequence.has_factors),
+                    at,
+                    spread: line.spread == Some(true),
+                };
                 sequence.lines[number].grant.adjusts.push(adjust);
             }
         }
@@ -266,17 +312,12 @@ fn time(date: Date, offset: &impl Fn(i64) -> i64) -> i64 {
     Periods::begin(date, offset) + of_day
 }
 
-fn in_seconds(amount: &Exact) -> Exact {
-    amount * Exact::from_integer(HOUR.into())
+/// Hours of a unit in parts of its seconds.
+fn in_parts(amount: &Exact, has_factors: bool) -> Exact {
+    amount * Exact::from_integer((HOUR * parts(has_factors)).into())
 }
 
-fn compile(
-    line: &settings::Grant,
-    key: &Key,
-    periods: Periods,
-    is_universal: bool,
-    offset: &impl Fn(i64) -> i64,
-) -> Line {
+fn compile(line: &settings::Grant, key: &Key, periods: Periods, offset: &impl Fn(i64) -> i64) -> Line {
     let times =
         |text: &Option<String>, of_preset: Option<Exact>| text.as_deref().and_then(exact).or(of_preset);
     let one = || Exact::from_integer(1.into());
@@ -296,7 +337,7 @@ fn compile(
     let used: Vec<i128> = used
         .split(',')
         .filter_map(|number| exact(number.trim()))
-        .map(|hours| rounded(&in_seconds(&hours)))
+        .map(|hours| rounded(&in_parts(&hours, line.has_factors())))
         .collect();
     let used_before = match (&used[..], counted_from) {
         // The period that the last second of it is in.
@@ -308,9 +349,10 @@ fn compile(
     };
     let day = |date: Date| format!("{:04}-{:02}-{:02}", date.year, date.month, date.day);
     let ledger = format!(
-        "{} {} {} {} {}",
+        "{} {}{} {} {} {}",
         key.text(),
-        if is_universal { "UTC" } else { "local" },
+        if line.is_universal() { "UTC" } else { "local" },
+        if line.has_factors() { FACTORS } else { "" },
         day(line.from),
         match line.pace() {
             Pace::Month => "month".to_owned(),
@@ -321,7 +363,9 @@ fn compile(
     );
     Line {
         grant: Grant {
-            amount: exact(&line.amount).map(|amount| in_seconds(&amount)).unwrap_or_default(),
+            amount: exact(&line.amount)
+                .map(|amount| in_parts(&amount, line.has_factors()))
+                .unwrap_or_default(),
             split: line.split.unwrap_or(Split::Equal),
             rule,
             adjusts: Vec::new(),

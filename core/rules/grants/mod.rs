@@ -25,7 +25,7 @@ use num_traits::{Signed as _, ToPrimitive as _, Zero as _};
 pub use crate::settings::GrantSplit as Split;
 pub use effects::{Effect, Effects, Filters, Granted};
 pub use lineage::{Lineage, DEEPEST};
-pub use lines::{Key, Line, Sequence, Sequences};
+pub use lines::{has_factors, Key, Line, Sequence, Sequences};
 pub use periods::{Pace, Periods, MOST as MOST_PERIODS};
 pub use scopes::Scopes;
 

@@ -82,6 +82,9 @@ crate::block! {
             /// UTC.
             Utc = "UTC",
         }) unset("local");
+        /// Whether what a job uses is multiplied with `UsageFactor` of its QOS and the factors of `Charge` lines, and `MinimumCharge` holds, as slurmctld charges
+        /// it. The accounting does not know these numbers, so `multifactor2 grants --reconcile` leaves the grant out. It is the same on all lines of a sequence.
+        factors = "Factors": yes_no() unset("no");
         /// What happens to jobs while the grant is used up for now. They start again as soon as there is something to use: nobody has to submit them
         /// anew.
         beyond = "Beyond": choice(GrantBeyond {
@@ -218,6 +221,16 @@ impl Grant {
     /// The TRES of its unit, in small letters.
     pub fn tres(&self) -> Option<String> {
         tres_of_unit(self.unit.as_deref().unwrap_or(UNIT))
+    }
+
+    /// Its days are those of UTC.
+    pub fn is_universal(&self) -> bool {
+        self.time_zone == Some(GrantZone::Utc)
+    }
+
+    /// What jobs use is multiplied as slurmctld charges it.
+    pub fn has_factors(&self) -> bool {
+        self.factors == Some(true)
     }
 
     /// Jobs beyond it do not start.

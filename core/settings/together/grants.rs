@@ -7,9 +7,7 @@ use crate::rules::grants::{Key, Pace, Periods, MOST_PERIODS};
 use crate::settings::report::{Errors, Place};
 use crate::settings::schema::{Entries, Entry};
 use crate::settings::table::grants::pace;
-use crate::settings::table::{
-    Adjust, Grant, GrantBeyond, GrantPreset, GrantRule, GrantSplit, GrantZone, Settings,
-};
+use crate::settings::table::{Adjust, Grant, GrantBeyond, GrantPreset, GrantRule, GrantSplit, Settings};
 use crate::settings::value::Date;
 
 /// Lines that are wrong in themselves, or beside others.
@@ -115,18 +113,22 @@ fn of_grant(settings: &Settings, line: &Grant, name: &str) -> Option<String> {
     Some(Key::of(settings, (line.kind, name), &line.tres()?, filter).text())
 }
 
-/// Lines of a sequence that hold at the same time, or are by different clocks.
+/// What lines have, or have not.
+type Has = fn(&Grant) -> bool;
+
+/// Lines of a sequence that hold at the same time, or differ in what all of them share.
 fn overlaps(entries: &Entries, settings: &Settings, errors: &mut Errors) {
     let mut seen: HashMap<String, Vec<(&Grant, &Place)>> = HashMap::new();
     for (entry, line) in entries.blocks("Grant").zip(&settings.grants) {
         for name in &line.names {
             let Some(key) = of_grant(settings, line, name) else { continue };
             let of = seen.entry(key).or_default();
-            let zone = |line: &Grant| line.time_zone.unwrap_or(GrantZone::Local);
-            if let Some((_, place)) = of.iter().find(|(other, _)| zone(other) != zone(line)) {
-                let allowed =
-                    format!("allowed is one TimeZone for {}={name}, and {place} has another", line.kind);
-                errors.push(error(entry, entry.text(), allowed, "make them equal"));
+            for (key, has) in [("TimeZone", Grant::is_universal as Has), ("Factors", Grant::has_factors)] {
+                if let Some((_, place)) = of.iter().find(|(other, _)| has(other) != has(line)) {
+                    let allowed =
+                        format!("allowed is one {key} for {}={name}, and {place} has another", line.kind);
+                    errors.push(error(entry, entry.text(), allowed, "make them equal"));
+                }
             }
             let meets = |other: &Grant| line.from <= other.until && other.from <= line.until;
             if let Some((_, place)) = of.iter().find(|(other, _)| meets(other)) {

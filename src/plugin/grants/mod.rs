@@ -176,7 +176,7 @@ impl Grants {
         if let Some(first) = unknown.first() {
             error!(
                 "what was used of {} grants is not known, such as that of {first}: nobody is beyond them. Run 'multifactor2 grants \
-                 --reconcile', or write on their lines what was used, with Used and UsedUntil",
+                 --reconcile', which leaves out those with Factors=yes, or write on their lines what was used, with Used and UsedUntil",
                 unknown.len()
             );
         }

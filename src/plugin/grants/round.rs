@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use multifactor2_core::facts::amount;
 use multifactor2_core::rules::charge::END_CHARGED;
 use multifactor2_core::rules::grants::ledger::{Cycle, Mark, Piece, Tally};
+use multifactor2_core::rules::grants::Sequence;
 use rustc_hash::FxHashMap;
 
 use super::places::Places;
@@ -65,18 +66,38 @@ impl Grants {
 }
 
 impl Granting<'_> {
-    /// Counts a job that runs, up to the cycle, or one that has ended or is resized at `now`.
-    pub fn count(&mut self, lock: &AssocLock<'_, Usage>, job: Job<'_>, now: i64) {
+    /// Counts a job that runs, up to the cycle, or one that has ended or is resized at `now`. `factor` says with what some seconds of it from a time on are
+    /// multiplied where factors count.
+    pub fn count(
+        &mut self,
+        lock: &AssocLock<'_, Usage>,
+        job: Job<'_>,
+        now: i64,
+        factor: impl FnMut(i64, i64) -> f64,
+    ) {
         match self {
             Self::Nobody => (),
-            Self::Cycle(round) => round.count(lock, job),
-            Self::End(grants) => grants.end(lock, job, now),
+            Self::Cycle(round) => round.count(lock, job, factor),
+            Self::End(grants) => grants.end(lock, job, now, factor),
+        }
+    }
+
+    /// Counts what is missing to the minimum of a job that has ended, as used in its last second, where factors count.
+    pub fn count_minimum(
+        &mut self,
+        lock: &AssocLock<'_, Usage>,
+        job: Job<'_>,
+        (end, missing): (i64, i64),
+        factor: f64,
+    ) {
+        if let Self::End(grants) = self {
+            grants.end_minimum(lock, job, (end, missing), factor);
         }
     }
 }
 
 impl Round<'_> {
-    fn count(&mut self, lock: &AssocLock<'_, Usage>, job: Job<'_>) {
+    fn count(&mut self, lock: &AssocLock<'_, Usage>, job: Job<'_>, mut factor: impl FnMut(i64, i64) -> f64) {
         let Some(ledger) = &self.state.ledger else { return };
         let id = job.get(|job| job.job_id);
         let started = job.get(|job| job.start_time);
@@ -94,12 +115,14 @@ impl Round<'_> {
         }
         let State { sequences, .. } = &*self.state;
         let partition = job.partition();
+        let mut known = None;
         for place in &self.of_job {
             let at = *place as usize;
             let Some(sequence) = sequences.all.get(at) else { continue };
             let is_there = sequence.key.partitions.is_none()
                 || partition.is_some_and(|part| sequence.key.has_partition(&part.text(|part| part.name)));
-            let rate = if is_there { count_of(job, self.units[at]) } else { 0 };
+            let count = if is_there { count_of(job, self.units[at]) } else { 0 };
+            let rate = sequence.rate(count, || *known.get_or_insert_with(|| factor(mark.at, run)));
             if rate == 0 {
                 continue;
             }
@@ -143,7 +166,13 @@ impl Round<'_> {
 
 impl Grants {
     /// A job has ended, or is about to be resized.
-    fn end(&self, lock: &AssocLock<'_, Usage>, job: Job<'_>, now: i64) {
+    fn end(
+        &self,
+        lock: &AssocLock<'_, Usage>,
+        job: Job<'_>,
+        now: i64,
+        mut factor: impl FnMut(i64, i64) -> f64,
+    ) {
         let mut state = self.0.lock();
         let Some(ledger) = &state.ledger else { return };
         let (id, started) = (job.get(|job| job.job_id), job.get(|job| job.start_time));
@@ -153,28 +182,58 @@ impl Grants {
         let until = if is_resize || end == 0 { now } else { now.min(end) };
         let ran = job.ran_until(until);
         let run = (ran - mark.ran).max(0);
-        let mut places = Vec::new();
-        Places::of(state.scopes.clone()).all(lock, job, &mut places);
-        let partition = job.partition().map(|part| part.text(|part| part.name)).unwrap_or_default();
-        let rates = places.iter().filter_map(|place| {
-            let at = *place as usize;
-            let sequence = state.sequences.all.get(at)?;
-            let rate = count_of(job, position(lock, &sequence.key.unit));
-            (rate > 0 && sequence.key.has_partition(&partition)).then(|| (sequence.key.text(), rate))
+        let mut known = None;
+        let rates = state.rates(lock, job, |sequence, count| {
+            sequence.rate(count, || *known.get_or_insert_with(|| factor(mark.at, run)))
         });
-        let piece = Piece {
-            job: id,
-            started,
-            start: mark.at,
-            run,
-            is_resize,
-            rates: rates.collect(),
-            is_restored: false,
-        };
+        let piece = Piece { job: id, started, start: mark.at, run, is_resize, rates, is_restored: false };
         if let Some(ledger) = &mut state.ledger {
             ledger.end(piece, (until, ran));
             state.is_unsaved = true;
         }
+    }
+}
+
+impl Grants {
+    fn end_minimum(
+        &self,
+        lock: &AssocLock<'_, Usage>,
+        job: Job<'_>,
+        (end, missing): (i64, i64),
+        factor: f64,
+    ) {
+        let mut state = self.0.lock();
+        let rates = state.rates(lock, job, |sequence, count| {
+            let rate = if sequence.has_factors { sequence.rate(count, || factor) } else { 0 };
+            rate.saturating_mul(missing.into())
+        });
+        let (id, started) = (job.get(|job| job.job_id), job.get(|job| job.start_time));
+        let piece = Piece { job: id, started, start: end - 1, run: 1, rates, ..Piece::default() };
+        if let Some(ledger) = &mut state.ledger {
+            ledger.wait(piece);
+            state.is_unsaved = true;
+        }
+    }
+}
+
+impl State {
+    /// What each second of a job counts, by the keys of its sequences.
+    fn rates(
+        &self,
+        lock: &AssocLock<'_, Usage>,
+        job: Job<'_>,
+        mut rate: impl FnMut(&Sequence, i128) -> i128,
+    ) -> Vec<(String, i128)> {
+        let mut places = Vec::new();
+        Places::of(self.scopes.clone()).all(lock, job, &mut places);
+        let partition = job.partition().map(|part| part.text(|part| part.name)).unwrap_or_default();
+        let rates = places.iter().filter_map(|place| {
+            let sequence = self.sequences.all.get(*place as usize)?;
+            let count = count_of(job, position(lock, &sequence.key.unit));
+            let rate = if sequence.key.has_partition(&partition) { rate(sequence, count) } else { 0 };
+            (rate > 0).then(|| (sequence.key.text(), rate))
+        });
+        rates.collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What others are told of grants, as the last cycle has left them.
 
-use multifactor2_core::rules::grants::shown as number;
+use multifactor2_core::rules::grants::{shown as exact, Exact};
 use multifactor2_core::settings::{GrantKind, GrantOutside};
 use multifactor2_snapshot::records::Grant;
 
@@ -16,6 +16,8 @@ impl Grants {
         let Some(ledger) = &state.ledger else { return Vec::new() };
         let each = state.sequences.all.iter().enumerate().map(|(place, sequence)| {
             let key = &sequence.key;
+            let seconds = |parts: i128| whole(parts) / whole(sequence.parts().into());
+            let number = |parts: &Exact| exact(parts) / whole(sequence.parts().into());
             let mut shown = Grant {
                 kind: key.kind.to_string(),
                 name: key.name.clone(),
@@ -24,7 +26,8 @@ impl Grants {
                 book: key.book.clone().unwrap_or_default(),
                 counted_until: ledger.since,
                 group: ledger.groups.get(&key.name).copied().filter(|_| key.kind == GrantKind::Group),
-                running: state.running.get(place).copied().map_or(0.0, whole),
+                running: state.running.get(place).copied().map_or(0.0, &seconds),
+                factors: sequence.has_factors,
                 ..Grant::default()
             };
             let next =
@@ -51,15 +54,15 @@ impl Grants {
             shown.place = line.place.0.to_string();
             shown.next_line = next.unwrap_or_default();
             let used = ledger.used(line);
-            shown.used_all = used.iter().copied().map(whole).sum();
+            shown.used_all = used.iter().copied().map(seconds).sum();
             if let Some(account) = ledger.accounts.get(&line.ledger) {
                 (shown.changed, shown.begun) = (account.changed, account.begun);
                 if !account.corrected.is_empty() {
-                    shown.corrected = account.corrected.iter().flatten().copied().map(whole).sum();
+                    shown.corrected = account.corrected.iter().flatten().copied().map(seconds).sum();
                     shown.corrected_until = ledger.corrected_at;
                 }
                 shown.days = account.days.iter().map(|(begin, _)| *begin).collect();
-                shown.used_by_day = account.days.iter().map(|(_, amount)| whole(*amount)).collect();
+                shown.used_by_day = account.days.iter().map(|(_, amount)| seconds(*amount)).collect();
             }
             shown.begun = line.counted_from.unwrap_or(shown.begun);
             let Some(standing) = grant.standing(&used, at) else { return shown };
@@ -69,7 +72,7 @@ impl Grants {
             shown.granted = number(&standing.granted);
             shown.carried = number(&standing.carried);
             shown.borrowable = number(&standing.limit).abs();
-            shown.used = used.get(standing.period - 1).copied().map_or(0.0, whole);
+            shown.used = used.get(standing.period - 1).copied().map_or(0.0, seconds);
             shown.left = number(&(&standing.balance - &standing.limit));
             shown.next_change = grant.next_change(at).unwrap_or_default();
             shown.should_be = grant.should_be(at).as_ref().map_or(0.0, number);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use multifactor2_core::rules::grants::ledger::{Cycle, Ledger, Mark, Piece, Standings, Tally};
-use multifactor2_core::rules::grants::{Granted, Sequences};
+use multifactor2_core::rules::grants::{Exact, Granted, Sequence, Sequences};
 use multifactor2_core::settings::Settings;
 use proptest::prelude::*;
 
@@ -187,4 +187,57 @@ fn standings_are_worked_out_anew_when_something_changes_and_only_then() {
     );
     // Behind it.
     assert_eq!(at(FIRST + 3 * DAY), beyond);
+}
+
+/// Amounts, adjustments and what was used before are in the parts in which usage with factors is counted.
+#[test]
+fn a_grant_with_factors_stands_as_one_without() {
+    for preset in ["jsc", "nhr", "rwth", "nesi"] {
+        let of = |factors: &str| {
+            let grant = format!(
+                "Grant=Account Name=a Preset={preset} Amount=1200.5 From=2027-01-01 Until=2027-12-31"
+            );
+            let rest = "TimeZone=UTC Used=40,130.1 UsedUntil=2027-03-01";
+            sequences(&format!("{grant} {rest}{factors}\nAdjust=Account Name=a Amount=-7 At=2027-02-03\n"))
+        };
+        let (plain, with) = (of(""), of(" Factors=yes"));
+        let (plain, with) = (&plain.all[0], &with.all[0]);
+        assert_eq!((plain.parts(), with.parts()), (1, 1_000_000));
+        for (used, at) in [(0, 20), (360_000, 50), (7_000_000, 200), (1_234, 364)] {
+            let at = FIRST + at * DAY;
+            let standing = |sequence: &Sequence| {
+                let line = &sequence.lines[0];
+                let mut all = line.used_before.clone();
+                all.resize(12, 0);
+                all[2] += used * i128::from(sequence.parts());
+                line.grant.standing(&all, at).unwrap()
+            };
+            let (plain, with) = (standing(plain), standing(with));
+            let parts = Exact::from_integer(1_000_000.into());
+            for (plain, with) in [
+                (plain.granted, with.granted),
+                (plain.carried, with.carried),
+                (plain.balance, with.balance),
+                (plain.limit, with.limit),
+            ] {
+                assert_eq!(plain * &parts, with, "{preset} at {at}");
+            }
+            assert_eq!(plain.is_within, with.is_within);
+        }
+    }
+}
+
+#[test]
+fn a_second_is_rounded_to_a_millionth_and_never_less_than_nothing() {
+    let line = "Grant=Account Name=a Amount=1 From=2027-01-01 Until=2027-12-31 Factors=yes\n";
+    let with = sequences(line);
+    let rate = |count, factor: f64| with.all[0].rate(count, || factor);
+    assert_eq!(
+        [rate(3, 1.0), rate(3, 0.1), rate(1, 1.0 / 3.0), rate(0, 2.0)],
+        [3_000_000, 300_000, 333_333, 0]
+    );
+    assert_eq!([rate(1, 4e-7), rate(1, 6e-7), rate(1, -1.0), rate(1, f64::NAN)], [0, 1, 0, 0]);
+    assert_eq!(rate(1 << 50, 1e300), 1 << 60);
+    let plain = sequences(&line.replace(" Factors=yes", ""));
+    assert_eq!(plain.all[0].rate(3, || unreachable!()), 3);
 }

@@ -31,6 +31,10 @@ fn what_cannot_be_meant_is_refused_with_what_is_allowed() {
             "allowed is one TimeZone",
         ),
         (
+            line("") + &other("2028-01-01", "2028-12-31").replace('\n', " Factors=yes\n"),
+            "allowed is one Factors",
+        ),
+        (
             "Grant=Account Name=* Amount=1 From=2027-01-01 Until=2027-12-31".into(),
             "allowed are names of their own",
         ),

@@ -5,11 +5,12 @@ use multifactor2_fixtures::charge_model::{
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
-use slurm_inproc::{HostResult, Job};
+use slurm_inproc::{Host, HostResult, Job};
 
 use super::runs::end;
 use super::{begin, of, of_qos, ALICE, CAROL, NORMAL, WCKEYS};
 use crate::charges::{running, LIMITS};
+use crate::grants::kept;
 use crate::settings::write_file;
 use crate::setup::NOW;
 
@@ -119,9 +120,26 @@ fn reserved(job: &Case, ends: impl Fn(i64) -> bool) -> u64 {
     u64::try_from(runs).expect("few") * if job.qos == NORMAL { 144_000 } else { 72_000 }
 }
 
-/// Lets the host live through it; what alice, carol and the QOS have then.
-fn in_host(rules: [&ModelRules; 2], change: i64, cycles: i64, jobs: &[Case]) -> HostResult<[super::Sums; 3]> {
-    let mut host = begin(&rules[0].to_string(), LIMITS | WCKEYS)?;
+/// Grants that count what raw usage counts, of alice's account and of carol's.
+const GRANTS: &str = "Grant=Account Name=physics,chemistry Amount=1 From=2033-05-18 Until=2033-05-18 Pace=1days TimeZone=UTC Factors=yes\n";
+
+/// What was used of them, in seconds.
+#[allow(clippy::cast_precision_loss)] // compared to some digits
+fn of_grants(host: &Host) -> [f64; 2] {
+    ["physics", "chemistry"].map(|account| {
+        let line = format!("Account {account} cpu - - UTC,factors 2033-05-18 1days -");
+        kept(host, &line).1.iter().sum::<i128>() as f64 / 1e6
+    })
+}
+
+/// Lets the host live through it; what alice, carol and the QOS have then, and what was used of the grants.
+fn in_host(
+    rules: [&ModelRules; 2],
+    change: i64,
+    cycles: i64,
+    jobs: &[Case],
+) -> HostResult<([super::Sums; 3], [f64; 2])> {
+    let mut host = begin(&format!("{}{GRANTS}", rules[0]), LIMITS | WCKEYS)?;
     host.init()?;
     let mut last = 0;
     for now in 1..=LAST {
@@ -133,7 +151,7 @@ fn in_host(rules: [&ModelRules; 2], change: i64, cycles: i64, jobs: &[Case]) -> 
         host.advance(now - last)?;
         last = now;
         if now == change {
-            write_file(&host, &rules[1].to_string())?;
+            write_file(&host, &format!("{}{GRANTS}", rules[1]))?;
             let over = |job: &Case| reserved(job, |end| end < now);
             super::reconfigure(&mut host, |id| {
                 jobs.iter().filter(|job| job.association == id).map(over).sum()
@@ -154,7 +172,8 @@ fn in_host(rules: [&ModelRules; 2], change: i64, cycles: i64, jobs: &[Case]) -> 
             host.cycle()?;
         }
     }
-    let found = [of(&mut host, ALICE)?, of(&mut host, CAROL)?, of_qos(&mut host, NORMAL)?];
+    let found =
+        ([of(&mut host, ALICE)?, of(&mut host, CAROL)?, of_qos(&mut host, NORMAL)?], of_grants(&host));
     host.quit()?;
     Ok(found)
 }
@@ -198,7 +217,7 @@ proptest! {
         first in rules(), second in rules(), change in 1_i64..LAST, cycles in 50_i64..900, jobs in vec(job(), 1..6),
     ) {
         let rules = [&first, &second];
-        let found = in_host(rules, change, cycles, &jobs).expect("the host lives");
+        let (found, grants) = in_host(rules, change, cycles, &jobs).expect("the host lives");
         let expected = in_model(rules, change, &jobs);
         for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let raw = if at == 2 { expected.qos } else { expected.association };
@@ -207,6 +226,11 @@ proptest! {
                 && near(found.cpu, 4.0 * expected.wall)
                 && near(found.memory, 8192.0 * expected.wall);
             prop_assert!(same, "{at}: {found:?}, by the model {expected:?}");
+        }
+        // Of a grant each second is rounded to a millionth.
+        for (used, of) in grants.iter().zip(&expected) {
+            let differs = (used - of.association).abs();
+            prop_assert!(differs <= 0.05, "{used} of a grant, by the model {}", of.association);
         }
         // All that was reserved for these jobs is given back at their ends. At half price stock loses a part of a second in each charge.
         for (found, association) in found.iter().zip([ALICE, CAROL]) {

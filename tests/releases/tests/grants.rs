@@ -21,6 +21,11 @@ mod reconciled {
 }
 
 #[cfg(feature = "full")]
+mod charged {
+    slurm_releases::test_in_each_release!(super::with_factors_a_grant_is_used_as_raw_usage_is);
+}
+
+#[cfg(feature = "full")]
 mod weeks {
     #[test]
     fn bookworm() {
@@ -227,6 +232,53 @@ fn blocks(cluster: &mut Cluster, line: impl Fn(f64, &str) -> String, waiting: Jo
     assert!(shown(cluster, waiting).contains("PENDING"), "{}", shown(cluster, waiting));
     change(cluster, &line(1000.0, " Beyond=block")).unwrap();
     wait_shown(cluster, waiting, "RUNNING");
+}
+
+/// Factors of the QOS and of a line, a minimum, a requeue and a restart: where nothing decays, `sshare` has the same sum.
+fn with_factors_a_grant_is_used_as_raw_usage_is(release: &Release) {
+    let accounts = Accounts::new().account(Account::new("physics", 1).user("ada", 1));
+    let settings = format!(
+        "MinimumCharge=1:00\nCharge=Account Name=physics Factor=0.75\nGrant=Account Name=physics Amount=1000 From={} Until={} Pace=30days Split=days Factors=yes\n",
+        day(now() - 2 * 86_400),
+        day(now() + 20 * 86_400)
+    );
+    let mut cluster = of_accounts(release, &accounts)
+        .set("PriorityDecayHalfLife", "0")
+        .set("JobRequeue", "1")
+        .nodes(3)
+        .cpus(2)
+        .file("multifactor2.conf", &settings)
+        .start()
+        .unwrap();
+    cluster.command("sacctmgr").args("-i modify qos normal set UsageFactor=0.5".split(' ')).text().unwrap();
+    cluster.wait_cycle().unwrap();
+    let stays = submit(&cluster, "ada", &["--ntasks=2", "--exclusive"]);
+    let short = submit(&cluster, "ada", &["--ntasks=1"]);
+    let again = submit(&cluster, "ada", &["--ntasks=1", "--requeue"]);
+    for job in [stays, short, again] {
+        wait_shown(&cluster, job, "RUNNING");
+    }
+    cluster.wait_cycle().unwrap();
+    cluster.command("scontrol").args(["requeue", &again.to_string()]).text().unwrap();
+    cluster.command("scancel").arg(short.to_string()).text().unwrap();
+    wait_shown(&cluster, short, "CANCELLED");
+    let same = |cluster: &Cluster, due: f64| {
+        let is_so = |cluster: &Cluster| {
+            let raw = cluster.share("physics", "").unwrap().number("RawUsage").unwrap();
+            let used =
+                word(cluster, "ledger Account physics cpu ", 15).parse::<f64>().unwrap_or_default() / 1e6;
+            Ok((raw >= due && (raw - used).abs() <= 1.0).then_some(raw))
+        };
+        cluster.wait_for("the sum that sshare has", WAIT, is_so).unwrap()
+    };
+    // A CPU for a minute, from each of the short runs alone.
+    let raw = same(&cluster, 2.0 * 60.0 * 0.5 * 0.75);
+    cluster.stop_controller().unwrap();
+    cluster.start_controller().unwrap();
+    cluster.wait_cycle().unwrap();
+    same(&cluster, raw + 1.0);
+    let log = cluster.log();
+    assert!(!log.contains("error: priority/multifactor2"), "{log}");
 }
 
 /// CPU seconds of an account between two times.

@@ -80,6 +80,8 @@ pub struct Config {
     pub only_priorities: bool,
     /// What points go by, where the settings ask for some.
     pub points: Option<Needs>,
+    /// They are the same for all jobs of an association: grants of accounts and users alone give some.
+    pub points_by_association: bool,
     /// There are caps beyond which jobs do not start.
     pub caps_stop: bool,
     /// What usage is multiplied with, and was until lately.
@@ -196,7 +198,13 @@ impl Config {
             warn_of_idle_lines(&settings, has_pools);
         }
         let books = BookLines::of(&settings);
-        let more = points.is_some()
+        let grants = Arc::new(if fair_share {
+            Sequences::of(&settings, grants::offset)
+        } else {
+            Sequences::default()
+        });
+        let points_by_association = points.is_some_and(Needs::only_grants) && grants.are_by_association();
+        let more = points.is_some() && !points_by_association
             || fair_share && has_pools
             || flags.calculate_running()
             || settings.active_jobs == ActiveJobs::Startable
@@ -211,7 +219,7 @@ impl Config {
                     reason: settings.active_jobs == ActiveJobs::Startable,
                     tickets: fair_share && has_pools,
                     resources: fair_share && has_pools && !Measure::of(&settings).is_by_job(),
-                    points: points.is_some(),
+                    points: points.is_some() && !points_by_association,
                 },
             ),
             factors: FactorConfig {
@@ -227,14 +235,11 @@ impl Config {
             beside,
             fair_share,
             points,
+            points_by_association,
             caps_stop: host.verified && settings.caps_stop(),
             charging: now_in_force(rules, &settings, charged),
             books: Arc::new(books),
-            grants: Arc::new(if fair_share {
-                Sequences::of(&settings, grants::offset)
-            } else {
-                Sequences::default()
-            }),
+            grants,
             state_file: state_file::path(&host.conf_text(|conf| conf.state_save_location)),
             written: written.filter(|_| lines.is_some()),
             told: lines.map(|lines| Arc::new(Told::read(host, lines))),

@@ -18,7 +18,7 @@ use super::config::Config;
 use super::evaluator::{warn_of_missing_details, warn_of_overflow, Evaluator, NO_DETAILS};
 use super::known_once::KnownOnce;
 use super::palette::{Index, Palette};
-use super::points::Decided;
+use super::points::{Decided, Given};
 use super::queue::{Drafted, Handed};
 use super::standing::{Holdings, Standing};
 use super::waiting::{AssocPlace, Waiting, Waits};
@@ -154,8 +154,8 @@ pub struct Drafts {
     offsets: Palette<(u32, u32), (u32, u32)>,
     /// The tickets of jobs, where pools give them to single jobs.
     tickets: Handed,
-    /// The points of every job, where the settings ask for some.
-    points: Vec<i32>,
+    /// The points of the jobs, where the settings ask for some.
+    points: Given,
     /// The jobs are in the order of their ids.
     by_id: bool,
     /// Their places in that order, where they are not: worked out when somebody first asks for a job out of turn.
@@ -176,7 +176,7 @@ impl Drafts {
             qos: Palette::new(),
             offsets: Palette::new(),
             tickets: Handed::default(),
-            points: Vec::new(),
+            points: Given::default(),
             by_id: false,
             index: OnceLock::new(),
         }
@@ -334,8 +334,8 @@ impl Drafts {
         }
     }
 
-    /// Takes the points of the jobs, which are in the order of their ids.
-    pub fn take_points(&mut self, points: Vec<i32>) {
+    /// Takes the points of the jobs.
+    pub fn take_points(&mut self, points: Given) {
         self.points = points;
     }
 
@@ -350,7 +350,7 @@ impl Drafts {
     pub fn finish(&mut self, standing: &Standing) -> Finished {
         let mut finished = Finished::default();
         let mut jobs = std::mem::take(&mut self.jobs);
-        if !(self.tickets.is_empty() && self.points.is_empty()) {
+        if !self.tickets.is_empty() || self.points.is_ordered() {
             jobs.sort_unstable_by_key(|draft| draft.id);
         }
         self.by_id = jobs.is_sorted_by_key(|draft| draft.id);
@@ -366,7 +366,8 @@ impl Drafts {
                 continue;
             };
             let sum = evaluation.sum();
-            finished.sunk += usize::from(sum < 1.0 && self.points.get(at).is_some_and(|points| *points < 0));
+            let points = self.points.of(at, draft.association);
+            finished.sunk += usize::from(sum < 1.0 && points.is_some_and(|points| points < 0));
             let priority = Priority::from_sum(sum);
             let value = warn_of_overflow(draft.id, priority);
             // Half of all may change: no branch could be foreseen.
@@ -417,7 +418,7 @@ impl Drafts {
             partition,
             qos: self.qos.get(draft.qos).factor,
             tres: draft.tres,
-            site: self.points.get(at).map_or(site, |points| with_points(site, *points)),
+            site: self.points.of(at, draft.association).map_or(site, |points| with_points(site, points)),
             nice,
         })
     }

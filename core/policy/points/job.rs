@@ -159,6 +159,11 @@ impl Needs {
         self != of_others
     }
 
+    /// Grants alone give points.
+    pub fn only_grants(self) -> bool {
+        self == Self { grants: true, ..Self::default() }
+    }
+
     /// Facts of all jobs are asked for before the points of any.
     pub fn all_jobs(self) -> bool {
         self.urgency || self.percent

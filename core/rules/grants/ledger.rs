@@ -87,8 +87,37 @@ pub struct Piece {
     pub is_restored: bool,
 }
 
-/// What running jobs add in a cycle: how much of the unit each second is, by sequence, beginning and seconds.
-pub type Tally = FxHashMap<(u32, i64, i64), i128>;
+/// What running jobs add in a cycle: how much of the unit each second is.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// The beginning and seconds of most jobs: they have run since the cycle before.
+    most: (i64, i64),
+    /// Of these, by sequence.
+    of_most: Vec<i128>,
+    /// Of all others, by sequence, beginning and seconds.
+    others: FxHashMap<(u32, i64, i64), i128>,
+}
+
+impl Tally {
+    /// Of a cycle at `now`, of so many sequences, after everything was counted up to `since`.
+    pub fn new(sequences: usize, since: i64, now: i64) -> Self {
+        Self { most: (since, now - since), of_most: vec![0; sequences], others: FxHashMap::default() }
+    }
+
+    /// A job of a sequence runs some seconds from a beginning on.
+    pub fn add(&mut self, place: u32, (start, run): (i64, i64), rate: i128) {
+        let common = self.of_most.get_mut(place as usize).filter(|_| (start, run) == self.most);
+        let sum = common.unwrap_or_else(|| self.others.entry((place, start, run)).or_default());
+        *sum = sum.saturating_add(rate);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = ((u32, i64, i64), i128)> + '_ {
+        let (start, run) = self.most;
+        let of_most = (0..).zip(&self.of_most).filter(|(_, rate)| **rate != 0);
+        let of_most = of_most.map(move |(place, rate)| ((place, start, run), *rate));
+        of_most.chain(self.others.iter().map(|(key, rate)| (*key, *rate)))
+    }
+}
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -320,8 +349,8 @@ impl Ledger {
                 self.ended.push(piece);
             }
         }
-        for ((place, start, run), rate) in tally {
-            self.charge((sequences, slots, *place as usize), (*start, *run), *rate, &offset);
+        for ((place, start, run), rate) in tally.iter() {
+            self.charge((sequences, slots, place as usize), (start, run), rate, &offset);
         }
         self.marks = marks;
         self.since = now;

@@ -35,17 +35,17 @@ impl Ledger {
         let known = |time: Option<i64>| time.map_or_else(|| "-".to_owned(), |time| time.to_string());
         let corrected = known(Some(self.corrected_at).filter(|at| *at > 0));
         let _ = writeln!(text, "{} {corrected}", known(self.unknown_before));
-        let mut calendars: HashMap<&Calendar, usize> = HashMap::new();
+        let mut calendars = Calendars::default();
         for (_, Account { calendar, .. }) in self.accounts.iter() {
-            let next = calendars.len();
-            calendars.entry(calendar).or_insert_with(|| {
-                let _ = write!(text, "calendar {}", calendar.counted_from);
+            let (_, is_new) = calendars.number(calendar);
+            if is_new {
+                text.push_str("calendar");
+                add_number(&mut text, calendar.counted_from.into());
                 for border in calendar.periods.borders() {
-                    let _ = write!(text, " {border}");
+                    add_number(&mut text, (*border).into());
                 }
                 text.push('\n');
-                next
-            });
+            }
         }
         for (ledger, account) in self.accounts.iter() {
             let state = match (account.is_unknown, account.is_beyond) {
@@ -55,8 +55,14 @@ impl Ledger {
                 (_, Some(false)) => "within",
             };
             let Account { begun, keep_until, changed, used, days, corrected, calendar, .. } = account;
-            let number = calendars[calendar];
-            let _ = write!(text, "ledger {ledger} {number} {begun} {keep_until} {changed} {state}");
+            let (number, _) = calendars.number(calendar);
+            text.push_str("ledger ");
+            text.push_str(ledger);
+            for number in [number.into(), i128::from(*begun), (*keep_until).into(), (*changed).into()] {
+                add_number(&mut text, number);
+            }
+            text.push(' ');
+            text.push_str(state);
             for period in 0..used.len().max(corrected.len()) {
                 add_number(&mut text, used.get(period).copied().unwrap_or_default());
                 if let Some(Some(added)) = corrected.get(period) {
@@ -238,12 +244,30 @@ impl Reader {
     }
 }
 
-/// A number of 64 bits takes a third of the time.
 fn add_number(text: &mut String, number: i128) {
-    let _ = match i64::try_from(number) {
-        Ok(number) => write!(text, " {number}"),
-        Err(_) => write!(text, " {number}"),
-    };
+    text.push(' ');
+    text.push_str(itoa::Buffer::new().format(number));
+}
+
+/// Calendars by their numbers, in the order in which they come first.
+#[derive(Default)]
+struct Calendars<'c> {
+    numbers: HashMap<&'c Calendar, u32>,
+    /// Most lines have that of the one before.
+    last: Option<(&'c Calendar, u32)>,
+}
+
+impl<'c> Calendars<'c> {
+    /// The number of one, and whether it is new.
+    fn number(&mut self, calendar: &'c Calendar) -> (u32, bool) {
+        if let Some((_, number)) = self.last.filter(|(last, _)| *last == calendar) {
+            return (number, false);
+        }
+        let next = u32::try_from(self.numbers.len()).unwrap_or_default();
+        let number = *self.numbers.entry(calendar).or_insert(next);
+        self.last = Some((calendar, number));
+        (number, number == next)
+    }
 }
 
 fn phrase(words: &mut SplitAsciiWhitespace<'_>, count: usize) -> Option<String> {

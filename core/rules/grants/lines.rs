@@ -300,6 +300,13 @@ impl Sequences {
         &self.filters
     }
 
+    /// Which of them a job is in is said by its association alone.
+    pub fn are_by_association(&self) -> bool {
+        let is_so =
+            |key: &Key| matches!(key.kind, GrantKind::Account | GrantKind::User) && key.partitions.is_none();
+        self.all.iter().all(|sequence| is_so(&sequence.key))
+    }
+
     /// There are none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()

@@ -50,14 +50,14 @@ impl Grants {
     /// Begins a cycle that runs `now`; `None` where there are no grants.
     pub fn begin<'g>(&'g self, lock: &AssocLock<'_, Usage>, now: i64) -> Option<Box<Round<'g>>> {
         let state = self.0.lock();
-        state.ledger.as_ref()?;
+        let since = state.ledger.as_ref()?.since;
         faults::point("grants.begin");
         Some(Box::new(Round {
             now,
             places: Places::of(state.scopes.clone()),
             units: units(&state, lock),
             of_job: Vec::new(),
-            tally: Tally::default(),
+            tally: Tally::new(state.sequences.all.len(), since, now),
             running: vec![0; state.sequences.all.len()],
             marks: BTreeMap::new(),
             state,
@@ -130,8 +130,7 @@ impl Round<'_> {
                 self.running[at] = self.running[at].saturating_add(rate);
             }
             if run > 0 {
-                let sum = self.tally.entry((*place, mark.at, run)).or_default();
-                *sum = sum.saturating_add(rate);
+                self.tally.add(*place, (mark.at, run), rate);
             }
         }
     }

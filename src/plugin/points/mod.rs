@@ -32,7 +32,7 @@ use entries::OwnGrants;
 pub use entries::PointsEntries;
 pub use groups::GroupFinder;
 pub use kept::NotedForPoints;
-pub use queue::{Decided, PointsQueue};
+pub use queue::{Decided, Given, PointsQueue};
 
 /// Ids of Unix groups by name, as far as they are known.
 pub type Groups = HashMap<String, u32>;

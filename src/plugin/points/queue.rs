@@ -115,6 +115,36 @@ pub struct PointsQueue {
     others: Vec<Queued>,
     others_granted: OtherPlaces,
     scopes: Arc<Scopes>,
+    /// Jobs need not be read: all of an association have the same points.
+    by_association: bool,
+}
+
+/// The points of the jobs of a cycle.
+#[derive(Debug, Default)]
+pub enum Given {
+    /// There are none.
+    #[default]
+    Nothing,
+    /// Of every draft, in the order of their ids.
+    Each(Vec<i32>),
+    /// By the places of associations.
+    ByAssociation(Vec<i32>),
+}
+
+impl Given {
+    /// It matters in which order the drafts are.
+    pub fn is_ordered(&self) -> bool {
+        matches!(self, Self::Each(_))
+    }
+
+    /// Those of the draft that is the one `at` so many, of an association.
+    pub fn of(&self, at: usize, place: AssocPlace) -> Option<i32> {
+        match self {
+            Self::Nothing => None,
+            Self::Each(all) => all.get(at).copied(),
+            Self::ByAssociation(all) => all.get(place.index()).copied(),
+        }
+    }
 }
 
 impl PointsQueue {
@@ -138,8 +168,10 @@ impl PointsQueue {
             state.reader = Reader::new(totals, &config.settings);
         }
         state.reader.counts_running = config.flags.calculate_running();
+        let jobs = if config.points_by_association { 0 } else { jobs };
         let facts = if state.reads_facts() { jobs } else { 0 };
         Some(Self {
+            by_association: config.points_by_association,
             others_granted: OtherPlaces::default(),
             scopes: Arc::default(),
             state,
@@ -207,6 +239,9 @@ impl PointsQueue {
         drafted: Drafted,
         undecided: Option<BookSet>,
     ) {
+        if self.by_association {
+            return;
+        }
         let none = || Queued {
             id: job.get(|job| job.job_id),
             facts: NONE,
@@ -400,7 +435,9 @@ impl PointsQueue {
                 of_qos.insert(id, record.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
             });
         }
-        self.usage = self.own.each_ref().map(|own| target_usage(own, standing));
+        if self.state.needs.targets {
+            self.usage = self.own.each_ref().map(|own| target_usage(own, standing));
+        }
         self.usage_of_books = self.own_of_books.iter().map(|own| target_usage(own, standing)).collect();
         if self.state.settings.target_metric.eq_ignore_ascii_case("billing") {
             // What slurmctld counts itself.
@@ -434,9 +471,12 @@ impl PointsQueue {
         &self.state.grants.parents
     }
 
-    /// Weighs the targets, and gives the points of every job that has a draft, in the order of their ids. `ended` are those that have started and
+    /// Weighs the targets, and gives the points of every job that has a draft. `ended` are those that have started and
     /// ended since the last cycle. No lock is needed.
-    pub fn value(&mut self, ended: Vec<(Started, String)>) -> Vec<i32> {
+    pub fn value(&mut self, ended: Vec<(Started, String)>) -> Given {
+        if self.by_association {
+            return Given::ByAssociation(self.by_association());
+        }
         let state = &mut self.state;
         if state.needs.bypass {
             for (started, partition) in ended {
@@ -472,7 +512,17 @@ impl PointsQueue {
                     }
                 },
             );
-        points.collect()
+        Given::Each(points.collect())
+    }
+
+    /// The points of the jobs of each association.
+    fn by_association(&self) -> Vec<i32> {
+        let state = &self.state;
+        let value = |granted| state.core.value(&PointsJob { granted, ..self.unknown.job() });
+        let of_sets: Vec<i32> = state.granted_by_set().into_iter().flatten().map(value).collect();
+        let none = value(Granted::default());
+        let of_node = |node| of_sets.get(state.grants.set_of(node) as usize).copied().unwrap_or(none);
+        self.nodes.iter().map(|node| node.map_or(none, of_node)).collect()
     }
 
     /// What was read of a job.

@@ -92,7 +92,7 @@ proptest! {
                     slots = ledger.follow(&sequences, FIRST);
                 }
                 Event::Cycle => {
-                    let mut tally = Tally::default();
+                    let mut tally = Tally::new(1, ledger.since, now);
                     let mut marks = BTreeMap::new();
                     for (job, run) in runs.iter().enumerate().filter(|(_, run)| run.start <= *at && *at < run.end) {
                         let (id, started) = (u32::try_from(job).unwrap(), FIRST + run.start);
@@ -101,7 +101,7 @@ proptest! {
                             marks.insert(id, Mark { started, at: now, ran: now - started });
                         }
                         let rate = sizes.get(&job).copied().unwrap_or(run.rate);
-                        *tally.entry((0, mark.at, now - mark.at)).or_default() += rate;
+                        tally.add(0, (mark.at, now - mark.at), rate);
                     }
                     let cycle = Cycle { now, tally: &tally, marks, sequences: &sequences, slots: &slots, offset: |_| 0 };
                     ledger.settle(cycle, |_| false);
@@ -132,7 +132,8 @@ fn what_a_line_says_of_earlier_times_counts_and_is_not_counted_twice() {
     let mut ledger = Ledger::new(1, FIRST);
     let slots = ledger.follow(&sequences, FIRST);
     // It ran from the evening before on: what was before the day is in the number of the line.
-    let tally: Tally = [((0, FIRST + DAY - 100, 160), 2)].into_iter().collect();
+    let mut tally = Tally::default();
+    tally.add(0, (FIRST + DAY - 100, 160), 2);
     let cycle = Cycle {
         now: FIRST + DAY + 60,
         tally: &tally,

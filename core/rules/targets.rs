@@ -162,6 +162,11 @@ impl Tier {
         self.sum
     }
 
+    /// How far its last level is from the target, as it counts: after `cap`, without its weight.
+    pub fn delta(self) -> f64 {
+        self.delta
+    }
+
     /// The path that goes on with a level of this distance from its target. In the sum the distance, as it is after `cap`, is
     /// multiplied with `weight`.
     #[must_use]

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::credentials::Priorities;
-use super::fair_share::{Room, Rules, Targets};
+use super::fair_share::{Goal, Room, Rules, Targets};
 use super::lines::{folded, LineKind};
 use super::named::NamedLines;
 use super::steps::Steps;
@@ -19,6 +19,17 @@ pub(super) struct Lines<'l> {
     pub named: &'l NamedLines,
     pub priorities: &'l Priorities,
     pub targets: &'l Targets,
+}
+
+/// How a node stands beside its siblings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Level {
+    pub goal: Goal,
+    /// The target is that of a line.
+    pub has_line: bool,
+    /// What it and its siblings have used.
+    pub total: f64,
+    pub tier: Tier,
 }
 
 /// Priorities and targets of every association, by its place in the tree.
@@ -300,13 +311,9 @@ impl Associations {
             let (index, above) = (node.index(), above.index());
             let mut tier = self.tiers[above];
             if !tree.uses_parent(node) {
-                let rules = self.parent_rules.get(at(&self.parent_rules_at, node) as usize);
-                let goal = rules.and_then(|rules| rules.goal);
-                let goal = goal.unwrap_or_else(|| targets.by_share(at(&self.shares, node)));
+                let goal = self.goal_of_level(node, targets);
                 let (used, level) = (of(usage, node)[goal.by], self.levels[above][goal.by]);
-                // Nothing at all was used: there is nothing to be far from.
-                let mut delta =
-                    if totals[goal.by].delivered > 0.0 { goal.delta_on_level(used, level) } else { 0.0 };
+                let mut delta = goal.distance_on_level(used, level, totals[goal.by]);
                 if let Some(name) = self.step_names.get(index) {
                     delta = steps.stepped(LineKind::Parent, name, delta, goal.measure);
                 }
@@ -314,6 +321,30 @@ impl Associations {
             }
             self.tiers[index] = tier;
         }
+    }
+
+    /// The target of a node beside its siblings: that of its line, or its part of the shares.
+    fn goal_of_level(&self, node: Node, targets: &Targets) -> Goal {
+        let goal = self.parent_rules(node).goal;
+        goal.unwrap_or_else(|| targets.by_share(at(&self.shares, node)))
+    }
+
+    /// How a node stands beside its siblings; `None` where that does not count, or it is no level.
+    pub(super) fn level(&self, tree: &ShareTree, node: Node, targets: &Targets) -> Option<Level> {
+        let above = tree.fair_share_parent(node).filter(|_| !tree.uses_parent(node))?;
+        let (tier, of_level) = (*self.tiers.get(node.index())?, *self.levels.get(above.index())?);
+        let goal = self.goal_of_level(node, targets);
+        let has_line = self.parent_rules(node).goal.is_some();
+        Some(Level { goal, has_line, total: of_level[goal.by], tier })
+    }
+
+    /// Users and accounts that lines or the tree name.
+    pub(super) fn objects(&self, kind: LineKind) -> impl Iterator<Item = (&str, &Object)> {
+        let objects = if kind == LineKind::User { &self.users } else { &self.accounts };
+        objects
+            .iter()
+            .map(|(name, object)| (name.as_str(), object))
+            .filter(move |(name, _)| self.has(kind, name))
     }
 
     /// What an association has.

@@ -51,6 +51,18 @@ impl Component for FairShare {
     }
 }
 
+impl FairShare {
+    /// What a distance of this kind adds to the sum by itself.
+    pub(super) fn part(&self, kind: LineKind, distance: f64) -> f64 {
+        self.0.part(kind as usize, distance)
+    }
+
+    /// Whether distances of this kind count up to a cap only.
+    pub(super) fn has_cap(&self, kind: LineKind) -> bool {
+        self.0.has_cap(kind as usize)
+    }
+}
+
 /// Which of the two usages a line goes by.
 pub(super) const HALFLIFE: usize = 0;
 /// The same in windows.
@@ -59,9 +71,9 @@ pub(super) const WINDOW: usize = 1;
 /// A target, floor or ceiling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Goal {
-    percent: f64,
-    of_available: bool,
-    side: Side,
+    pub percent: f64,
+    pub of_available: bool,
+    pub side: Side,
     pub measure: Measure,
     /// [`HALFLIFE`] or [`WINDOW`].
     pub by: usize,
@@ -74,13 +86,25 @@ pub(super) struct Goal {
 impl Goal {
     /// The distance without `factor`, for usage of these totals; 0 where nothing was used at all.
     pub(super) fn distance(&self, usage: f64, totals: Totals) -> f64 {
-        let total = if self.of_available { totals.available } else { totals.delivered };
-        let used = percentage(usage, total).filter(|_| totals.delivered > 0.0);
+        let used = percentage(usage, self.total(totals)).filter(|_| totals.delivered > 0.0);
         used.map_or(0.0, |used| delta(self.percent, used, self.side, self.measure))
     }
 
-    /// The distance on a level of the tree without `factor`, for usage among siblings that have used `level` together.
-    pub(super) fn delta_on_level(&self, usage: f64, level: f64) -> f64 {
+    /// What the percentage is of.
+    pub(super) fn total(&self, totals: Totals) -> f64 {
+        if self.of_available {
+            totals.available
+        } else {
+            totals.delivered
+        }
+    }
+
+    /// The distance on a level of the tree without `factor`, for usage among siblings that have used `level` together; 0 where nothing
+    /// was used at all.
+    pub(super) fn distance_on_level(&self, usage: f64, level: f64, totals: Totals) -> f64 {
+        if totals.delivered <= 0.0 {
+            return 0.0;
+        }
         let used = percentage(usage, level).unwrap_or_default();
         delta(self.percent, used, self.side, self.measure)
     }
@@ -230,6 +254,11 @@ impl Targets {
     /// Whether there are caps of a kind.
     pub(super) fn has_ceilings(&self, kind: LineKind) -> bool {
         !self.ceilings[kind as usize].is_empty()
+    }
+
+    /// Whether lines of a kind add to the weight of FS.
+    pub(super) fn adds_weight(&self, kind: LineKind) -> bool {
+        self.goals[kind as usize].all().any(|goal| goal.weight != 0.0)
     }
 
     /// Whether those count that no line names.

@@ -66,6 +66,11 @@ impl BookTargets {
         self.associations.weigh(tree, [usage, usage], (&self.targets, &mut self.steps));
     }
 
+    /// What lines say in this book.
+    pub(super) fn targets(&self) -> &Targets {
+        &self.targets
+    }
+
     /// What the association of a job has in this book.
     pub(super) fn own(&self, job: &PointsJob<'_>) -> Own {
         let known = job.node.and_then(|node| self.associations.own(node)).copied();

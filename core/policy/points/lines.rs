@@ -17,6 +17,13 @@ pub(super) enum LineKind {
     Partition,
 }
 
+impl LineKind {
+    /// Whether books can have targets of it.
+    pub(super) fn is_in_books(self) -> bool {
+        matches!(self, Self::User | Self::Account | Self::Parent)
+    }
+}
+
 /// How many kinds there are.
 pub(super) const KINDS: usize = 6;
 
@@ -83,6 +90,11 @@ impl<T: Clone> ByName<T> {
     /// What a line says that names it.
     pub(super) fn own(&self, kind: LineKind, name: &str) -> Option<&T> {
         self.named.get(folded(kind, name).as_ref())
+    }
+
+    /// What all lines say.
+    pub(super) fn all(&self) -> impl Iterator<Item = &T> {
+        self.named.values().chain(&self.others)
     }
 
     pub(super) fn of_others(&self) -> Option<&T> {

@@ -131,6 +131,11 @@ impl<K: Eq + Hash> Objects<K> {
         self.at.get(key).copied().unwrap_or_default()
     }
 
+    /// All that are known, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &Object)> {
+        self.at.iter().map(|(key, at)| (key, self.get(*at)))
+    }
+
     #[inline]
     pub(super) fn get(&self, at: u32) -> &Object {
         self.all.get(at as usize).or(self.all.first()).unwrap_or(&NOTHING)

@@ -75,6 +75,16 @@ impl<const N: usize> Terms<N> {
         self.weights.get(part).copied().unwrap_or_default()
     }
 
+    /// What a value adds to the sum.
+    pub(super) fn part(&self, part: usize, value: f64) -> f64 {
+        self.weight(part) * least(value, self.caps.get(part).copied().unwrap_or(f64::INFINITY))
+    }
+
+    /// Whether a part counts up to a cap only.
+    pub(super) fn has_cap(&self, part: usize) -> bool {
+        self.caps.get(part).is_some_and(|cap| cap.is_finite())
+    }
+
     pub(super) fn sum(&self, values: [f64; N]) -> f64 {
         let mut sum = 0.0;
         for ((value, weight), cap) in values.into_iter().zip(self.weights).zip(self.caps) {

@@ -9,6 +9,7 @@
 //!
 //! A sum holds everything until [`Sums::since`]. That moment moves with the sums, and is saved with them.
 
+mod amounts;
 mod census;
 pub mod columns;
 mod readings;
@@ -22,6 +23,7 @@ use super::windows::{self, plus, Windows};
 
 use columns::{rearrange, Column};
 
+pub use amounts::WindowAmounts;
 pub use census::{Names, SeenQos};
 pub use readings::{Model, Readings};
 

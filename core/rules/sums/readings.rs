@@ -81,15 +81,22 @@ impl Sums {
                 continue;
             }
             readings.of_tree = plus(readings.of_tree, own);
-            let above = |id: &u32| self.associations.get(id).and_then(|known| known.parent);
-            // Parents that lead in a circle end somewhere, too.
-            for id in std::iter::successors(Some(*id), above).take(MOST_LEVELS) {
+            for id in self.path_of(*id) {
                 if let Some(sum) = readings.associations.get_mut(&id) {
                     *sum = plus(*sum, own);
                 }
             }
         }
         readings
+    }
+}
+
+impl Sums {
+    /// An association and those above it, up to the root.
+    pub(super) fn path_of(&self, id: u32) -> impl Iterator<Item = u32> + '_ {
+        let above = |id: &u32| self.associations.get(id).and_then(|known| known.parent);
+        // Parents that lead in a circle end somewhere, too.
+        std::iter::successors(Some(id), above).take(MOST_LEVELS)
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::{
     About, Association, Book, BookAssociation, By, Entry, Grant, Group, Job, Parameter, Partition, Qos,
-    Record, Running, Setting, Tres, Usage,
+    Record, Running, Setting, Tres, Usage, Window,
 };
 use crate::Snapshot;
 
@@ -81,6 +81,7 @@ pub fn write(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
     writer.all::<Entry>(&snapshot.entries)?;
     writer.all::<Running>(&snapshot.running)?;
     writer.all::<Usage>(&snapshot.usage)?;
+    writer.all::<Window>(&snapshot.windows)?;
     writer.all::<Group>(&snapshot.groups)?;
     writer.all::<Grant>(&snapshot.grants)?;
     writer.end().map(drop)
@@ -287,6 +288,7 @@ kinds! {
     Entry: |snapshot, entry| snapshot.entries.push(entry);
     Running: |snapshot, running| snapshot.running.push(running);
     Usage: |snapshot, usage| snapshot.usage.push(usage);
+    Window: |snapshot, window| snapshot.windows.push(window);
     Group: |snapshot, group| snapshot.groups.push(group);
     Grant: |snapshot, grant| snapshot.grants.push(grant);
 }

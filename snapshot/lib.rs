@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use records::{
     About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Parameter, Partition, Qos, Running,
-    Setting, Tres, Usage,
+    Setting, Tres, Usage, Window,
 };
 
 /// See the crate.
@@ -45,6 +45,8 @@ pub struct Snapshot {
     pub running: Vec<Running>,
     /// Usage that targets go by.
     pub usage: Vec<Usage>,
+    /// What was used in each window, where targets go by windows; empty too where whoever wrote it did not tell.
+    pub windows: Vec<Window>,
     /// Unix groups that the settings name, as far as the controller knows them.
     pub groups: Vec<Group>,
     /// How grants stand.

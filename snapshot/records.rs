@@ -499,6 +499,25 @@ record! {
 }
 
 record! {
+    /// What was used in each of the latest windows, where usage is counted in windows, in seconds times `TargetMetric`. Who has used nothing in them has
+    /// no record.
+    Window, "window" {
+        /// As in [`Usage`].
+        of: String,
+        /// As in [`Usage`].
+        key: String,
+        /// The current window first; those that are missing at the end are 0.
+        amounts: Vec<f64>,
+        /// When the current window begins; in the record of `all` only, as the next two, which is always there.
+        begin: i64,
+        /// Seconds of a window.
+        length: i64,
+        /// How many windows are told of at most: fewer than count where they are too many.
+        told: u32,
+    }
+}
+
+record! {
     /// A Unix group that the settings name.
     Group, "group" {
         /// Its name.

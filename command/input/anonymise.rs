@@ -107,6 +107,11 @@ pub fn anonymise(snapshot: &Snapshot) -> Snapshot {
             partitions.change(&mut row.key);
         }
     }
+    for row in &mut snapshot.windows {
+        if row.of == "partition" {
+            partitions.change(&mut row.key);
+        }
+    }
     let mut groups = Names::new("group", &["root"]);
     for row in &mut snapshot.groups {
         groups.change(&mut row.name);

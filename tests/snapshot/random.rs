@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use multifactor2_snapshot::format::{read, write};
 use multifactor2_snapshot::records::{
     About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Partition, Qos, Running, Setting,
-    Tres, Usage,
+    Tres, Usage, Window,
 };
 use multifactor2_snapshot::Snapshot;
 use proptest::collection::{btree_map, vec};
@@ -78,7 +78,8 @@ prop_compose! {
             grants: vec![Grant { name: name.clone(), used: amount, days: vec![i64::from(size)], group: Some(size), ..Grant::default() }],
             entries: vec![Entry { job: size, partition: name.clone(), points: amount, ..Entry::default() }],
             running: vec![Running { association: size, qos: name, billing: amount, ..Running::default() }],
-            usage: vec![Usage { key, amount, ..Usage::default() }],
+            usage: vec![Usage { key: key.clone(), amount, ..Usage::default() }],
+            windows: vec![Window { key, amounts: vec![amount, tickets], begin: i64::from(size), told: size, ..Window::default() }],
         }
     }
 }

@@ -8,6 +8,7 @@ use multifactor2_core::factors::{unshift, Evaluation, Priority};
 use multifactor2_core::facts::{self, Course, TresTotal};
 use multifactor2_core::policy::points::Parts;
 use multifactor2_core::policy::pools::JobTickets;
+use multifactor2_core::rules::sums::WindowAmounts;
 use multifactor2_snapshot::records::{Entry, Partition, Qos};
 use rustc_hash::FxHashMap;
 
@@ -36,6 +37,9 @@ use crate::plugin::Plugin;
 
 /// Jobs that are read under one hold of the locks: a fraction of what a cycle reads.
 const CHUNK: usize = 10_000;
+
+/// Amounts in windows that are told of together, some tens of MB of the file.
+const MOST_AMOUNTS: usize = 2_000_000;
 
 /// No name, no group.
 pub const NONE: u32 = u32::MAX;
@@ -142,6 +146,8 @@ pub struct Gathered {
     pub standing: Standing,
     pub points: Option<Arc<PointsState>>,
     pub grants: Vec<GrantShown>,
+    /// What was used in each window, where targets go by windows.
+    pub windows: Option<WindowAmounts>,
     by_address: FxHashMap<usize, u32>,
 }
 
@@ -260,6 +266,7 @@ impl Plugin {
             standing,
             points,
             grants: if with_associations { self.grants.shown(now) } else { Vec::new() },
+            windows: if with_associations { self.own_usage.window_amounts(MOST_AMOUNTS) } else { None },
             by_address: FxHashMap::default(),
         })
     }

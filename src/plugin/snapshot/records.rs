@@ -4,11 +4,12 @@ use std::io::{self, Write};
 
 use multifactor2_core::factors::{unshift, Evaluation};
 use multifactor2_core::policy::points::{Ranges, TargetUsage};
+use multifactor2_core::rules::sums::WindowAmounts;
 use multifactor2_core::seldom;
 use multifactor2_snapshot::format::Writer;
 use multifactor2_snapshot::records::{
     About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Parameter, Partition, Qos, Running,
-    Setting, Tres, Usage,
+    Setting, Tres, Usage, Window,
 };
 
 use super::gather::{Gathered, More, Waiting, NONE};
@@ -42,6 +43,7 @@ pub fn write(gathered: &Gathered, out: &mut dyn Write) -> io::Result<()> {
     writer.all::<Entry>(&gathered.entries)?;
     writer.all(running(gathered))?;
     writer.all(usage(gathered))?;
+    writer.all(windows(gathered))?;
     writer.all(groups(gathered))?;
     writer.all::<Grant>(&gathered.grants)?;
     writer.end().map(drop)
@@ -328,5 +330,55 @@ fn usage(gathered: &Gathered) -> Vec<Usage> {
         add("all", String::new(), *of_all);
         add("available", String::new(), *capacity);
     }
+    all
+}
+
+/// What was used in each window: of associations in the tree that the usage is of.
+fn windows(gathered: &Gathered) -> Vec<Window> {
+    let mut all = Vec::new();
+    let (Some(points), Some(amounts)) = (&gathered.points, &gathered.windows) else { return all };
+    let WindowAmounts {
+        begin,
+        length,
+        told,
+        associations,
+        of_tree,
+        qos,
+        groups,
+        partitions,
+        all: of_all,
+        capacity,
+    } = amounts;
+    let mut add = |of: &str, key: String, amounts: &[f64]| {
+        let amounts = amounts.to_vec();
+        all.push(Window { of: of.to_owned(), key, amounts, ..Window::default() });
+    };
+    let (_, tree) = points.target_usage();
+    let mut ids: Vec<u32> = gathered.associations.keys().copied().collect();
+    ids.sort_unstable();
+    for id in ids {
+        let Some(node) = gathered.standing.node_in(tree, id) else { continue };
+        // As in the usage: with what associations have used that are gone.
+        let own = if node.index() == 0 { Some(of_tree) } else { associations.get(&id) };
+        if let Some(amounts) = own.filter(|amounts| !amounts.is_empty()) {
+            add("association", id.to_string(), amounts);
+        }
+    }
+    for (of, by_id) in [("qos", qos), ("group", groups)] {
+        let mut by_id: Vec<_> = by_id.iter().filter(|(_, amounts)| !amounts.is_empty()).collect();
+        seldom::sort_by_key(&mut by_id, |(id, _)| **id);
+        for (id, amounts) in by_id {
+            add(of, id.to_string(), amounts);
+        }
+    }
+    let mut by_name: Vec<_> = partitions.iter().filter(|(_, amounts)| !amounts.is_empty()).collect();
+    seldom::sort_by(&mut by_name, |(a, _), (b, _)| a.cmp(b));
+    for (name, amounts) in by_name {
+        add("partition", name.clone(), amounts);
+    }
+    add("available", String::new(), capacity);
+    let told = u32::try_from(*told).unwrap_or(u32::MAX);
+    let (of, amounts) = ("all".to_owned(), of_all.clone());
+    all.push(Window { of, key: String::new(), amounts, begin: *begin, length: *length, told });
     all
 }

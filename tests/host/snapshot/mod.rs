@@ -4,6 +4,7 @@ mod content;
 mod file;
 mod public;
 mod size;
+mod windows;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -43,7 +43,7 @@ use std::sync::Arc;
 use multifactor2_core::books::BookLines;
 use multifactor2_core::rules::ended::Ended;
 use multifactor2_core::rules::measures::Measures;
-use multifactor2_core::rules::sums::{Model, Readings, Recipe, Sums};
+use multifactor2_core::rules::sums::{Model, Readings, Recipe, Sums, WindowAmounts};
 use multifactor2_core::rules::sums_file;
 use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::settings::Settings;
@@ -230,6 +230,11 @@ impl OwnUsage {
     /// All usage as the last cycle left it; `None` where nothing is kept.
     pub fn readings(&self, model: Model) -> Option<Readings> {
         self.state.lock().sums.as_ref().map(|sums| sums.readings(model))
+    }
+
+    /// What was used in each window as the last cycle left it: at most so many amounts in all. `None` where nothing is counted in windows.
+    pub fn window_amounts(&self, most: usize) -> Option<WindowAmounts> {
+        self.state.lock().sums.as_ref().and_then(|sums| sums.window_amounts(most))
     }
 
     /// What was used in a book as the last cycle left it: billing, or of a TRES.

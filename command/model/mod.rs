@@ -21,6 +21,7 @@ pub mod tree;
 use std::collections::HashMap;
 
 use multifactor2_core::books::{BookAt, BookSet};
+use multifactor2_core::policy::points::Listed;
 use multifactor2_core::policy::pools::Names;
 use multifactor2_core::rules::charge_rules::ChargeRules;
 use multifactor2_core::settings::value::Date;
@@ -71,6 +72,7 @@ pub struct Model<'s> {
     /// What could not be known, one sentence each.
     pub notes: Vec<String>,
     closed: Closed,
+    points: Option<points::Book>,
     jobs_by_id: HashMap<u32, usize>,
 }
 
@@ -113,6 +115,7 @@ impl<'s> Model<'s> {
             jobs,
             notes,
             closed,
+            points,
             jobs_by_id,
         }
     }
@@ -146,6 +149,17 @@ impl<'s> Model<'s> {
     /// What users and accounts are called, by node of [`Self::tree`].
     pub fn names(&self) -> impl Fn(Node) -> Names<'s> + '_ {
         self.tree.names(self.snapshot)
+    }
+
+    /// What everybody has of the targets that hold; `None` where the settings ask for no points, or what they go by is not known.
+    pub fn targets(&self) -> Option<Vec<Listed>> {
+        self.points.as_ref().map(|points| points.targets(self.snapshot, &self.tree))
+    }
+
+    /// The same of what was used in a single window, 0 for the current one: amounts and totals are right, what comes of them is not.
+    pub fn targets_in_window(&self, age: usize) -> Vec<Listed> {
+        let points = self.points.as_ref();
+        points.map(|points| points.targets_in_window(self.snapshot, &self.tree, age)).unwrap_or_default()
     }
 
     /// The date of the time that is looked at, by the clock of this host.

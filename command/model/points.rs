@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use multifactor2_core::facts::TresTotal;
 use multifactor2_core::policy::points::{
-    Beyond, JobFacts, Parts, Points, PointsJob, Ranges, Reader, TargetUsage, LARGEST_THRESHOLD,
+    Beyond, JobFacts, Listed, Parts, Points, PointsJob, Ranges, Reader, TargetUsage, LARGEST_THRESHOLD,
 };
 use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::Node;
@@ -106,6 +106,25 @@ impl Book {
         self.points.beyond(&looks.tree.shape, self.usage.each_ref(), &asked)
     }
 
+    /// What everybody has of the targets that hold.
+    pub fn targets(&self, snapshot: &Snapshot, tree: &Tree) -> Vec<Listed> {
+        listing(&self.points, self.usage.each_ref(), snapshot, tree)
+    }
+
+    /// The same of what was used in a single window, 0 for the current one: amounts and totals are right, what comes of them is not.
+    pub fn targets_in_window(&self, snapshot: &Snapshot, tree: &Tree, age: usize) -> Vec<Listed> {
+        // Everybody who has used something in some window is there in each.
+        let all = snapshot.usage.iter().filter(|record| record.model == "window");
+        let all = all.map(|record| (&record.of, &record.key, 0.0));
+        let amounts = snapshot.windows.iter();
+        let amounts =
+            amounts.map(|row| (&row.of, &row.key, row.amounts.get(age).copied().unwrap_or_default()));
+        let usage = [self.usage[0].clone(), of_records(tree, all.chain(amounts))];
+        let mut points = self.points.clone();
+        points.weigh(&tree.shape, &usage[0], &usage[1]);
+        listing(&points, usage.each_ref(), snapshot, tree)
+    }
+
     /// The grants that a job is beyond, by their places in the snapshot, in the partition that it is in or was tried in last.
     pub fn beyond_grants(&self, looks: &Looks<'_>, job: &Job) -> Vec<usize> {
         let grants = &looks.snapshot.grants;
@@ -173,22 +192,33 @@ fn ranges(snapshot: &Snapshot) -> Ranges {
     Ranges::of_numbers(&numbers.collect::<Vec<_>>())
 }
 
+fn listing(points: &Points, usage: [&TargetUsage; 2], snapshot: &Snapshot, tree: &Tree) -> Vec<Listed> {
+    let partitions: Vec<&str> = snapshot.partitions.iter().map(|partition| partition.name.as_str()).collect();
+    points.listing(&tree.shape, usage, &partitions)
+}
+
 fn target_usage(snapshot: &Snapshot, tree: &Tree, model: &str) -> TargetUsage {
+    let records = snapshot.usage.iter().filter(|record| record.model == model);
+    of_records(tree, records.map(|record| (&record.of, &record.key, record.amount)))
+}
+
+/// Usage by records: whose it is, the key of that, and how much.
+fn of_records<'r>(tree: &Tree, records: impl Iterator<Item = (&'r String, &'r String, f64)>) -> TargetUsage {
     let mut usage = TargetUsage { nodes: vec![0.0; tree.shape.len()], ..TargetUsage::default() };
-    for record in snapshot.usage.iter().filter(|record| record.model == model) {
-        let id = record.key.parse::<u32>();
-        match (record.of.as_str(), id) {
+    for (of, key, amount) in records {
+        let id = key.parse::<u32>();
+        match (of.as_str(), id) {
             ("association", Ok(id)) => {
                 let node = tree.by_id(id).and_then(|association| tree.node(association));
                 if let Some(node) = node {
-                    usage.nodes[node.index()] = record.amount;
+                    usage.nodes[node.index()] = amount;
                 }
             }
-            ("qos", Ok(id)) => drop(usage.qos.insert(id, record.amount)),
-            ("group", Ok(id)) => drop(usage.groups.insert(id, record.amount)),
-            ("partition", _) => drop(usage.partitions.insert(record.key.clone(), record.amount)),
-            ("all", _) => usage.all = record.amount,
-            ("available", _) => usage.capacity = record.amount,
+            ("qos", Ok(id)) => drop(usage.qos.insert(id, amount)),
+            ("group", Ok(id)) => drop(usage.groups.insert(id, amount)),
+            ("partition", _) => drop(usage.partitions.insert(key.clone(), amount)),
+            ("all", _) => usage.all = amount,
+            ("available", _) => usage.capacity = amount,
             _ => (),
         }
     }

@@ -24,6 +24,7 @@ mod replay_doubt;
 mod short;
 mod shown;
 mod site;
+mod targets;
 mod unknown;
 mod versions;
 mod what_if;

@@ -108,6 +108,8 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("tree", "--user", "", "--user user2", Differs),
     ("tree", "--me", "", "--me", Differs),
     ("tree", "--account", "", "--account c", Differs),
+    ("tree", "--targets", "", "--targets", Says("The settings have no targets.")),
+    ("tree", "--windows", "", "--windows", Says("The settings have no targets.")),
     ("tree", "--html", "", "--html page.html", Writes("page.html", "user2")),
     ("tree", "--svg", "", "--svg tree.svg", Writes("tree.svg", "<svg")),
     ("what-if", "--shares", "", "--shares b=90", Differs),

@@ -1,6 +1,7 @@
 //! The tree of associations: shares, usage, standing, tickets, and who waits and runs where.
 
 pub mod page;
+pub mod targets;
 mod text;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{finite, Answer, Ask, Report};
+use self::targets::{Asked, Targets};
 use crate::answers::grants::{grants, GrantRow};
 use crate::error::Error;
 use crate::files;
@@ -25,7 +27,7 @@ use crate::progress::Progress;
 /// Shows accounts and users with shares, usage, standing, tickets, waiting and running jobs
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  multifactor2 tree\n  multifactor2 tree -A c -P\n  multifactor2 tree --json --at +7-0\n  multifactor2 tree --html tree.html --svg tree.svg"
+    after_help = "Examples:\n  multifactor2 tree\n  multifactor2 tree -A c -P\n  multifactor2 tree --json --at +7-0\n  multifactor2 tree --html tree.html --svg tree.svg\n  multifactor2 tree --targets\n  multifactor2 tree --windows -u ann"
 )]
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
@@ -35,6 +37,12 @@ pub struct Arguments {
     /// Your own rows
     #[arg(long)]
     pub me: bool,
+    /// How far usage is from the targets, floors, ceilings and caps of Target lines, and what points that gives
+    #[arg(long)]
+    pub targets: bool,
+    /// What was used in each window, where targets go by windows
+    #[arg(long)]
+    pub windows: bool,
     #[command(flatten)]
     pub files: Files,
     /// Writes a picture of the tree
@@ -49,10 +57,10 @@ pub struct Arguments {
 impl Ask for Arguments {
     const ANSWERS: &'static str = "accounts and users with shares, usage, LevelFS, tickets, waiting and running jobs";
     const EXAMPLE: &'static str = "multifactor2 tree -A c";
-    const COLUMNS: &'static [&'static [Described]] = &[text::COLUMNS];
+    const COLUMNS: &'static [&'static [Described]] = &[text::COLUMNS, targets::TARGETS, targets::WINDOWS];
 
     fn schemas() -> Vec<Schema> {
-        vec![Tree::schema()]
+        vec![Tree::schema(), Targets::schema()]
     }
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
@@ -63,13 +71,20 @@ impl Ask for Arguments {
         if self.me {
             filter.users.push(own_name()?);
         }
+        let is_printed = self.files.html.is_none() && self.svg.is_none();
+        if is_printed && (self.targets || self.windows) {
+            let asked = Asked { targets: self.targets, windows: self.windows };
+            let answer = targets::targets(&model, &filter, asked);
+            return printout(&model, answer, self.of.form, &self.printed, terminal);
+        }
         let tree = tree(&model, &filter);
-        if self.files.html.is_none() && self.svg.is_none() {
+        if is_printed {
             return printout(&model, tree, self.of.form, &self.printed, terminal);
         }
         let report = Report::new(&model, tree);
         if let Some(file) = &self.files.html {
-            files::write_text(file, &page::page(&report)?)?;
+            let of_targets = targets::targets(&model, &filter, Asked { targets: true, windows: true });
+            files::write_text(file, &page::page(&report, &of_targets)?)?;
         }
         if let Some(file) = &self.svg {
             files::write_text(file, &page::picture(&report))?;

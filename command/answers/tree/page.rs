@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use super::targets::{self, Targets};
 use super::{Tree, TreeRow};
 use crate::answers::grants::GrantRow;
 use crate::answers::Report;
@@ -34,11 +35,11 @@ const OPEN: usize = 200;
 /// So many accounts are in the chart.
 const IN_CHART: usize = 12;
 
-/// As a page.
+/// As a page, with how far usage is from targets where there are some.
 ///
 /// # Errors
 /// The answer cannot be JSON.
-pub fn page(report: &Report<Tree>) -> Result<String, Error> {
+pub fn page(report: &Report<Tree>, of_targets: &Targets) -> Result<String, Error> {
     let rows = &report.answer.rows;
     let users = rows.iter().filter(|row| !row.user.is_empty()).count();
     let sum =
@@ -67,7 +68,7 @@ pub fn page(report: &Report<Tree>) -> Result<String, Error> {
     if !report.answer.grants.is_empty() {
         page = page.section("Grants").table(&grants(&report.answer.grants));
     }
-    Ok(page.data(report)?.finish())
+    Ok(targets::page::add(page, of_targets).data(report)?.finish())
 }
 
 const GRANT_COLUMNS: [Column; 9] = [

@@ -104,6 +104,40 @@ impl Cell {
     }
 }
 
+impl Cell {
+    /// A part from 0 to 1 as a bar, and a mark. Their numbers have to be in other cells.
+    pub fn marked(part: f64, mark: f64) -> Self {
+        let width = |part: f64| length(100.0 * part, 100.0);
+        Self(html! {
+            td.bars {
+                svg aria-hidden="true" {
+                    rect.s1 y="3" width=(width(part)) height="7" {}
+                    rect.mark x=(width(mark)) width="2" height="13" {}
+                }
+            }
+        })
+    }
+
+    /// Amounts as columns beside each other; the largest is as high as the cell. Their numbers have to be in other cells.
+    #[allow(clippy::cast_precision_loss)] // counts
+    pub fn columns(amounts: &[f64]) -> Self {
+        const HEIGHT: f64 = 13.0;
+        let most = amounts.iter().copied().fold(0.0, f64::max);
+        let wide = 100.0 / amounts.len().max(1) as f64;
+        let height = |amount: f64| if most > 0.0 && amount > 0.0 { HEIGHT * amount / most } else { 0.0 };
+        Self(html! {
+            td.bars {
+                svg aria-hidden="true" {
+                    @for (at, amount) in amounts.iter().enumerate().filter(|(_, amount)| **amount > 0.0) {
+                        rect.s1 x=(length(wide * at as f64, 100.0)) y=(format!("{:.2}", HEIGHT - height(*amount)))
+                            width=(length(0.9 * wide, 100.0)) height=(format!("{:.2}", height(*amount))) {}
+                    }
+                }
+            }
+        })
+    }
+}
+
 /// Two bars in a cell.
 fn pair(first: f64, second: f64) -> Markup {
     let width = |part: f64| length(100.0 * part, 100.0);

@@ -1,0 +1,363 @@
+//! `tree --targets` and `tree --windows`: how far everybody is from the targets that hold, as the points go by it, and what was used in each window.
+//!
+//! All numbers are those of the engine ([`Model::targets`]): nothing is computed a second time here.
+
+pub(super) mod page;
+mod text;
+pub mod windows;
+
+use std::collections::HashSet;
+
+use multifactor2_core::policy::points::{Listed, Standing, Whose};
+use multifactor2_core::rules::targets::{Cap, Measure};
+use multifactor2_core::settings::TargetType;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use self::text::{TARGETS, WINDOWS};
+pub use self::windows::{Windows, WindowsRow};
+use super::{wanted, Filter};
+use crate::algorithm::Algorithm;
+use crate::answers::{association_name, finite, Answer};
+use crate::model::Model;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Targets, floors, ceilings and caps.
+    pub targets: bool,
+    /// What was used in each window.
+    pub windows: bool,
+}
+
+/// The answer. Amounts are in hours of `metric`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Targets {
+    /// `TargetMetric`: what usage is of.
+    pub metric: String,
+    /// `FSStep`: distances count in steps of so many percentage points; 0 for none.
+    pub step: f64,
+    /// Of everybody who has some: users, Unix groups, accounts, nodes of the tree, QOS and partitions. `None` where they are not known, and where only windows are
+    /// asked for.
+    pub targets: Option<Vec<TargetRow>>,
+    /// Why there are none, or why they are not known.
+    pub targets_because: Option<String>,
+    /// What was used in each window; `None` where that is not known, or is not asked for.
+    pub windows: Option<Windows>,
+    /// Why there is none, or why it is not known.
+    pub windows_because: Option<String>,
+}
+
+impl Answer for Targets {
+    const NAME: &'static str = "targets";
+}
+
+/// The kind of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RowType {
+    /// Points for those below it, and against those above it.
+    Target,
+    /// Points for those below it only.
+    Floor,
+    /// Points against those above it only.
+    Ceiling,
+    /// Jobs beyond it come last, or do not start.
+    Cap,
+    /// A target without a line: the part of the shares that an account or user has of its siblings.
+    Share,
+}
+
+impl RowType {
+    /// What tables call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Target => "target",
+            Self::Floor => "floor",
+            Self::Ceiling => "ceiling",
+            Self::Cap => "cap",
+            Self::Share => "share",
+        }
+    }
+}
+
+/// What a target says a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Of {
+    /// A percentage of all usage.
+    All,
+    /// A percentage of what the cluster could have given.
+    Available,
+    /// A percentage of what it and its siblings have used.
+    Siblings,
+    /// A percentage of what was used in the book.
+    Book,
+    /// Hours.
+    Hours,
+}
+
+impl Of {
+    /// What tables call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Available => "available",
+            Self::Siblings => "siblings",
+            Self::Book => "book",
+            Self::Hours => "hours",
+        }
+    }
+}
+
+/// How a distance is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// In percentage points: target less usage.
+    Difference,
+    /// 1 less usage over target.
+    Ratio,
+}
+
+/// What somebody has of one target.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TargetRow {
+    /// `User`, `Group`, `Account`, `Parent`, `QOS` or `Partition`.
+    pub kind: String,
+    /// The name; of a Unix group that no line names the number; of a user in the tree with the account.
+    pub name: String,
+    /// The id of the association, with `Parent`.
+    pub association: Option<u32>,
+    /// The book whose usage counts; `None` for all usage.
+    pub book: Option<String>,
+    /// The kind of target.
+    pub target_type: RowType,
+    /// What the line says: a percentage, or hours.
+    pub target: f64,
+    /// Which of both.
+    pub of: Of,
+    /// How the distance is measured.
+    pub mode: Mode,
+    /// Usage is counted in windows, not by half-life.
+    pub in_windows: bool,
+    /// What was used.
+    pub used: f64,
+    /// What a percentage is of; with hours the usage of all.
+    pub total: f64,
+    /// The usage in percent of that; `None` where it is 0.
+    pub percent: Option<f64>,
+    /// How far the usage is below the target, as it counts: in whole steps with `FSStep`, times a `Weight` that is a factor, after `CapTiers`. `None` for a cap.
+    pub distance: Option<f64>,
+    /// The same before steps and `CapTiers`.
+    pub exact: Option<f64>,
+    /// The sum over the levels from the root to it, which is `FSParent` there, with `Parent` only.
+    pub path: Option<f64>,
+    /// What a cap allows, in hours; `None` for others, and where nothing was used that it could be a part of.
+    pub allowed: Option<f64>,
+    /// What it leaves, in hours; negative where more was used.
+    pub left: Option<f64>,
+    /// It is a cap, and all jobs that wait are beyond it.
+    pub is_beyond: bool,
+    /// Jobs beyond it do not start.
+    pub stops: bool,
+    /// The points that jobs have by this target alone, before they are rounded: with `Parent` by all levels down to it. `None` where they depend on the job.
+    pub points: Option<f64>,
+}
+
+impl TargetRow {
+    /// Whose it is, in words.
+    pub fn whose(&self) -> String {
+        let book = self.book.as_ref().map(|book| format!(", book {book}"));
+        format!("{} {}{}", self.kind, self.name, book.unwrap_or_default())
+    }
+}
+
+/// Answers it.
+pub fn targets(model: &Model<'_>, filter: &Filter, asked: Asked) -> Targets {
+    let settings = model.config.settings.as_ref();
+    let listed = match unknown(model) {
+        Ok(None) => Ok(model.targets().unwrap_or_default()),
+        Ok(Some(none)) => Err((Some(Vec::new()), none)),
+        Err(unknown) => Err((None, unknown)),
+    };
+    let mut answer = Targets {
+        metric: settings.map_or_else(String::new, |settings| settings.target_metric.clone()),
+        step: settings.map_or(0.0, |settings| finite(settings.fs_step)),
+        targets: None,
+        targets_because: None,
+        windows: None,
+        windows_because: None,
+    };
+    match listed {
+        Ok(listed) => {
+            let shown = Shown::of(model, filter);
+            let listed: Vec<Listed> = listed.into_iter().filter(|row| shown.has(&row.whose)).collect();
+            if asked.windows {
+                match windows::windows(model, &listed) {
+                    Ok(windows) => answer.windows = Some(windows),
+                    Err(because) => answer.windows_because = Some(because),
+                }
+            }
+            if asked.targets {
+                let rows: Vec<TargetRow> = listed.iter().map(|listed| row(model, listed)).collect();
+                if rows.is_empty() {
+                    answer.targets_because =
+                        Some("Nobody that is asked for is named by the Target lines.".to_owned());
+                }
+                answer.targets = Some(rows);
+            }
+        }
+        Err((targets, because)) => {
+            if asked.windows {
+                answer.windows_because = Some(because.clone());
+            }
+            if asked.targets {
+                (answer.targets, answer.targets_because) = (targets, Some(because));
+            }
+        }
+    }
+    answer
+}
+
+/// Why there are no targets; as an error why they are not known.
+fn unknown(model: &Model<'_>) -> Result<Option<String>, String> {
+    let about = &model.snapshot.about;
+    if model.config.algorithm != Algorithm::Multifactor2 {
+        return Ok(Some("There are no targets: priorities do not come from priority/multifactor2.".to_owned()));
+    }
+    let Some(settings) = &model.config.settings else {
+        return Err("Targets are not known, as the settings are not.".to_owned());
+    };
+    if settings.targets.is_empty() {
+        return Ok(Some(
+            "The settings have no targets. Target=User Name=* Percent=25 is one for each user, and Component=FS FSUser=1 gives points by it."
+                .to_owned(),
+        ));
+    }
+    if about.source != "plugin" {
+        return Err(
+            "Targets are not known: the plugin alone has the usage that they are compared with. Ask where its snapshot can be read, or with --from."
+                .to_owned(),
+        );
+    }
+    if model.whole_tree().is_none() {
+        return Err("Targets are not known: some associations or jobs are missing here.".to_owned());
+    }
+    Ok(None)
+}
+
+/// Whom the question is about.
+struct Shown {
+    /// `None` for everybody.
+    some: Option<HashSet<Whose>>,
+}
+
+impl Shown {
+    fn of(model: &Model<'_>, filter: &Filter) -> Self {
+        if *filter == Filter::default() {
+            return Self { some: None };
+        }
+        let wanted = wanted(model, filter);
+        let places = (0..wanted.len()).filter(|place| wanted[*place]);
+        let whose = |place: usize| {
+            let association = &model.snapshot.associations[place];
+            let node = model.tree.node(place).map(Whose::Level);
+            let name = if association.user.is_empty() {
+                Whose::Account(association.account.to_ascii_lowercase())
+            } else {
+                Whose::User(association.user.clone())
+            };
+            [Some(name), node].into_iter().flatten()
+        };
+        Self { some: Some(places.flat_map(whose).collect()) }
+    }
+
+    fn has(&self, whose: &Whose) -> bool {
+        self.some.as_ref().is_none_or(|some| some.contains(whose))
+    }
+}
+
+/// Seconds times the metric as hours that JSON can hold; no zero with a sign.
+fn hours(seconds: f64) -> f64 {
+    finite(seconds / 3600.0) + 0.0
+}
+
+/// What somebody is called, and the id of the association.
+fn name(model: &Model<'_>, whose: &Whose) -> (String, Option<u32>) {
+    let snapshot = model.snapshot;
+    match whose {
+        Whose::User(name) | Whose::Account(name) | Whose::Partition(name) => (name.clone(), None),
+        Whose::Group(gid) => {
+            let known = snapshot.groups.iter().find(|group| group.id == *gid);
+            (known.map_or_else(|| gid.to_string(), |group| group.name.clone()), None)
+        }
+        Whose::Qos(id) => {
+            let known = snapshot.qos.iter().find(|qos| qos.id == *id);
+            (known.map_or_else(|| id.to_string(), |qos| qos.name.clone()), None)
+        }
+        Whose::Level(node) => {
+            let place = model.tree.association(*node);
+            (association_name(model, place), Some(snapshot.associations[place].id))
+        }
+    }
+}
+
+/// What the target of a row says a part of, and the number.
+fn of(listed: &Listed) -> (Of, f64) {
+    match listed.target {
+        Cap::Amount(hours) => (Of::Hours, hours),
+        Cap::Available(percent) => (Of::Available, percent),
+        Cap::Delivered(percent) if listed.is_of_level => (Of::Siblings, percent),
+        Cap::Delivered(percent) if listed.book.is_some() => (Of::Book, percent),
+        Cap::Delivered(percent) => (Of::All, percent),
+    }
+}
+
+fn row(model: &Model<'_>, listed: &Listed) -> TargetRow {
+    let (name, association) = name(model, &listed.whose);
+    let (of, target) = of(listed);
+    let number = |value: f64| finite(value) + 0.0;
+    let mut row = TargetRow {
+        kind: listed.kind.to_string(),
+        name,
+        association,
+        book: listed.book.clone(),
+        target_type: match listed.target_type {
+            _ if !listed.has_line => RowType::Share,
+            TargetType::Target => RowType::Target,
+            TargetType::Floor => RowType::Floor,
+            TargetType::Ceiling => RowType::Ceiling,
+            TargetType::Cap => RowType::Cap,
+        },
+        target: finite(target),
+        of,
+        mode: match listed.measure {
+            Measure::Difference => Mode::Difference,
+            Measure::Ratio => Mode::Ratio,
+        },
+        in_windows: listed.in_windows,
+        used: hours(listed.used),
+        total: hours(listed.total),
+        percent: listed.percent().map(number),
+        distance: None,
+        exact: None,
+        path: None,
+        allowed: None,
+        left: None,
+        is_beyond: false,
+        stops: false,
+        points: None,
+    };
+    match listed.standing {
+        Standing::Goal { distance, exact, path, points } => {
+            (row.distance, row.exact) = (Some(number(distance)), Some(number(exact)));
+            (row.path, row.points) = (path.map(number), points.map(number));
+        }
+        Standing::Cap { allowed, is_beyond, stops, points } => {
+            (row.allowed, row.left) = (allowed.map(hours), allowed.map(|allowed| hours(allowed - listed.used)));
+            (row.is_beyond, row.stops, row.points) = (is_beyond, stops, points.map(number));
+        }
+    }
+    row
+}

@@ -1,0 +1,249 @@
+//! Targets as a table, and windows as one for each of whom they are.
+
+use super::{Mode, Of, TargetRow, Targets, Windows, WindowsRow};
+use crate::answers::About;
+use crate::error::Error;
+use crate::options::Printed;
+use crate::output::numbers::{number, span, time};
+use crate::output::show::{close, for_programs, optional, Show};
+use crate::output::{Described, Form, Page, Table, Terminal};
+
+/// The columns of targets.
+pub const TARGETS: &[Described] = &[
+    ("Kind", "User, Group, Account, Parent, QOS or Partition: what the target is for"),
+    ("Name", "The name; of a user in the tree with the account"),
+    ("Book", "The book whose usage counts; empty for all usage"),
+    ("Type", "target, floor, ceiling or cap; share for a level of the tree without a line, which goes by its shares"),
+    ("Target>", "What the line says: a percentage, or hours of TargetMetric"),
+    ("Of", "What that is of: all usage, available (what the cluster could have given), siblings, book; or hours"),
+    ("Mode", "difference where the distance is in percentage points, ratio where it is a part of the target"),
+    ("Usage", "halflife or windows: how usage is counted"),
+    ("Used>", "What was used, in hours of TargetMetric"),
+    ("Percent>", "The same as a percentage of what the target is of; of all usage where the target is in hours"),
+    ("Distance>", "How far the usage is below the target, as it counts: in steps with FSStep. Negative above it"),
+    ("Exact>", "The same before steps and CapTiers"),
+    ("Path>", "With Parent: the sum over the levels down to it, which is FSParent"),
+    ("Left>", "Of a cap: what it leaves, in hours"),
+    ("Points>", "What jobs have by it alone; - where that depends on the job"),
+];
+
+/// The columns of windows.
+pub const WINDOWS: &[Described] = &[
+    ("Kind", "User, Group, Account, Parent, QOS or Partition: what the target is for"),
+    ("Name", "The name; of a user in the tree with the account"),
+    ("Of", "What the usage is compared with: all, available or siblings"),
+    ("Window", "The number of the window, 0 for the current one; sum for all of them"),
+    ("Begin", "When it begins"),
+    ("Used>", "What was used in it, in hours of TargetMetric"),
+    ("All>", "What that is compared with"),
+    ("Factor>", "TargetDecay to the power of the number of the window"),
+    ("Counts>", "Used times factor; of the sum, what all windows count together"),
+    ("AllCounts>", "The same of what it is compared with"),
+    ("Percent>", "The usage in percent of what it is compared with"),
+];
+
+impl Show for Targets {
+    fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
+        let asks_targets = self.targets.is_some() || self.targets_because.is_some();
+        let asks_windows = self.windows.is_some() || self.windows_because.is_some();
+        let is_for_people = printed.form() == Form::Columns && printed.format.is_empty();
+        if !is_for_people && asks_targets && asks_windows {
+            return Err(Error::Question(
+                "two tables are asked for, and a program reads one: give --targets or --windows with this form"
+                    .to_owned(),
+            ));
+        }
+        let mut page = Page::new(terminal);
+        if asks_targets {
+            let mut table = Table::of(TARGETS);
+            self.targets.iter().flatten().for_each(|row| table.row(row.cells()));
+            let (table, text) = for_programs(table, printed, terminal)?;
+            if let Some(text) = text {
+                return Ok(text);
+            }
+            if let Some(because) = &self.targets_because {
+                page.paragraph(because);
+            }
+            if !table.is_empty() {
+                self.explain(&mut page);
+                let table = if is_for_people { self.overview() } else { table };
+                page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
+            }
+        }
+        if asks_windows {
+            let mut table = Table::of(WINDOWS);
+            for (windows, row) in self.windows.iter().flat_map(|windows| windows.rows.iter().map(move |row| (windows, row))) {
+                cells(windows, row).into_iter().for_each(|cells| table.row(cells));
+            }
+            let (table, text) = for_programs(table, printed, terminal)?;
+            if let Some(text) = text {
+                return Ok(text);
+            }
+            if asks_targets {
+                page.ready("\n");
+            }
+            if let Some(because) = self.windows_because.as_ref().filter(|_| self.windows_because != self.targets_because) {
+                page.paragraph(because);
+            }
+            match &self.windows {
+                Some(windows) if is_for_people => windows.show(&mut page, printed, &self.metric),
+                _ if table.is_empty() => (),
+                _ => page.ready(&table.show(Form::Columns, !printed.noheader, terminal)),
+            }
+        }
+        close(&mut page, about);
+        Ok(page.finish())
+    }
+}
+
+impl Targets {
+    /// What has to be known to read the table.
+    fn explain(&self, page: &mut Page) {
+        let rows = || self.targets.iter().flatten();
+        let mut text = "Usage beside its targets. A distance above 0: less was used than the target.".to_owned();
+        if self.step > 0.0 {
+            text += &format!(" Distances count in steps of {} (FSStep).", number(self.step));
+        }
+        page.headline(&text);
+        let mut more = Vec::new();
+        if rows().any(|row| row.of == Of::Hours || row.left.is_some()) {
+            more.push(format!("h: hours of {}.", self.metric));
+        }
+        if rows().any(|row| row.of == Of::Available) {
+            more.push("avail: of what the cluster could have given.".to_owned());
+        }
+        if rows().any(|row| row.of == Of::Siblings) {
+            more.push("sib: of what it and its siblings have used; the points of a Parent are by all levels down to it.".to_owned());
+        }
+        if rows().any(|row| row.points.is_none()) {
+            more.push("Points of -: they depend on the job.".to_owned());
+        }
+        if !more.is_empty() {
+            page.paragraph(&more.join(" "));
+        }
+        page.ready("\n");
+    }
+
+    /// For people: as much as fits beside each other.
+    fn overview(&self) -> Table {
+        let mut table = Table::new(&["Whose", "Type", "Target>", "Used>", "Distance>", "Left>", "Points>"]);
+        for row in self.targets.iter().flatten() {
+            let used = if row.of == Of::Hours {
+                format!("{}h", number(row.used))
+            } else {
+                row.percent.map_or_else(|| "-".to_owned(), |percent| format!("{}%", number(percent)))
+            };
+            let unit = match row.of {
+                Of::All | Of::Book => "%",
+                Of::Available => "%avail",
+                Of::Siblings => "%sib",
+                Of::Hours => "h",
+            };
+            table.row(vec![
+                row.whose(),
+                row.target_type.word().to_owned(),
+                format!("{}{unit}", number(row.target)),
+                used,
+                optional(row.distance),
+                row.left.map_or_else(|| "-".to_owned(), |left| format!("{}h", number(left))),
+                optional(row.points),
+            ]);
+        }
+        table.without_unknown()
+    }
+}
+
+impl TargetRow {
+    fn cells(&self) -> Vec<String> {
+        let mode = match self.mode {
+            Mode::Difference => "difference",
+            Mode::Ratio => "ratio",
+        };
+        vec![
+            self.kind.clone(),
+            self.name.clone(),
+            self.book.clone().unwrap_or_default(),
+            self.target_type.word().to_owned(),
+            number(self.target),
+            self.of.word().to_owned(),
+            mode.to_owned(),
+            if self.in_windows { "windows" } else { "halflife" }.to_owned(),
+            number(self.used),
+            optional(self.percent),
+            optional(self.distance),
+            optional(self.exact),
+            optional(self.path),
+            optional(self.left),
+            optional(self.points),
+        ]
+    }
+}
+
+impl Windows {
+    /// A table for each of whom they are.
+    fn show(&self, page: &mut Page, printed: &Printed, metric: &str) {
+        page.paragraph(&format!(
+            "Windows of {}, of which {} count. Amounts are in hours of {metric}; windows at the end in which nothing was used are left out.",
+            span(self.length),
+            self.depth
+        ));
+        if self.told < self.depth {
+            page.paragraph(&format!(
+                "The snapshot tells the latest {}: what is older is in the sums alone.",
+                self.told
+            ));
+        }
+        for row in &self.rows {
+            page.ready("\n");
+            let of = match row.of {
+                Of::Available => "what the cluster could have given",
+                Of::Siblings => "what it and its siblings have used",
+                _ => "all usage",
+            };
+            let percent = row.percent.map_or_else(
+                || format!("nothing to compare with {of}"),
+                |percent| format!("{}% of {of}", number(percent)),
+            );
+            page.headline(&format!("{}: {} h count, {percent}", row.whose(), number(row.counts)));
+            let mut table = Table::new(&["Window>", "Begin", "Used>", "Factor>", "Counts>", "Percent>"]);
+            let last = row.used.iter().rposition(|used| *used != 0.0).unwrap_or_default();
+            for (age, (used, factor)) in row.used.iter().zip(&self.factors).enumerate().take(last + 1) {
+                table.row(vec![
+                    age.to_string(),
+                    time(self.begin_of(age)),
+                    number(*used),
+                    number(*factor),
+                    number(used * factor),
+                    optional(row.percent_in(age)),
+                ]);
+            }
+            let terminal = page.terminal;
+            page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
+        }
+    }
+}
+
+/// A row for each window, and one for the sum.
+fn cells(windows: &Windows, row: &WindowsRow) -> Vec<Vec<String>> {
+    let whose = || [row.kind.clone(), row.name.clone(), row.of.word().to_owned()];
+    let amounts = row.used.iter().zip(&row.all).zip(&windows.factors).enumerate();
+    let mut rows: Vec<Vec<String>> = amounts
+        .map(|(age, ((used, all), factor))| {
+            let cells = [
+                age.to_string(),
+                time(windows.begin_of(age)),
+                number(*used),
+                number(*all),
+                number(*factor),
+                number(used * factor),
+                number(all * factor),
+                optional(row.percent_in(age)),
+            ];
+            whose().into_iter().chain(cells).collect()
+        })
+        .collect();
+    let none = || "-".to_owned();
+    let sum = ["sum".to_owned(), none(), none(), none(), none(), number(row.counts), number(row.all_counts), optional(row.percent)];
+    rows.push(whose().into_iter().chain(sum).collect());
+    rows
+}

@@ -29,6 +29,7 @@ mod preemption;
 mod replay;
 mod rows;
 mod settings;
+mod shown_targets;
 mod slow_directory;
 mod slow_disk;
 mod snapshot;

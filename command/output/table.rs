@@ -193,7 +193,7 @@ impl Table {
 const GAP: usize = 2;
 
 /// Columns of names, which are cut where they do not fit; other texts go on in the next line. Headers are cut by no terminal.
-const NAMES: [&str; 5] = ["Account", "User", "Partition", "QOS", "Level"];
+const NAMES: [&str; 6] = ["Account", "User", "Partition", "QOS", "Level", "Whose"];
 
 /// No column of text gets narrower than this.
 const NARROWEST: usize = 8;

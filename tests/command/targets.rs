@@ -16,12 +16,13 @@ use multifactor2_snapshot::Snapshot;
 use serde_json::Value;
 
 use crate::outputs::{answered, conforms, schema, Sample};
+use crate::recorded;
 use crate::site;
 
 const BOTH: Asked = Asked { targets: true, windows: true };
 
-fn usage(model: &str, of: &str, key: impl ToString, amount: f64) -> Usage {
-    Usage { model: model.to_owned(), of: of.to_owned(), key: key.to_string(), amount }
+fn usage(model: &str, of: &str, key: &str, amount: f64) -> Usage {
+    Usage { model: model.to_owned(), of: of.to_owned(), key: key.to_owned(), amount }
 }
 
 fn id_of(at: usize) -> u32 {
@@ -78,7 +79,7 @@ fn snapshot(case: &ModelCase) -> Snapshot {
         .collect();
     snapshot.groups = GROUPS.iter().map(|(name, id)| Group { name: (*name).to_owned(), id: *id }).collect();
     for (of, key, windows) in amounts(&cluster.own) {
-        snapshot.usage.push(usage("halflife", of, key, first(&windows)));
+        snapshot.usage.push(usage("halflife", of, &key, first(&windows)));
     }
     for (of, key, windows) in amounts(&cluster.windows) {
         snapshot.usage.push(usage("window", of, &key, decayed(&windows, settings.depth, settings.decay)));
@@ -424,6 +425,22 @@ fn what_is_not_known_is_said_and_not_guessed() {
         let (rows, because, _) = because(change);
         assert_eq!(rows, Some(0), "{because}");
         assert!(because.starts_with(begin), "{because}");
+    }
+    // What Slurm's commands tell is not enough, whoever asks.
+    for release in recorded::RELEASES {
+        let hidden = ["multifactor2-root", "usage-ada", "users-ada", "accounts-ada", "all-ada"];
+        for recording in hidden.into_iter().filter(|name| recorded::directory(release).join(name).exists()) {
+            let mut snapshot = recorded::snapshot(release, recording);
+            snapshot.settings = Some(Vec::new());
+            lines.lines().for_each(|line| site::set(&mut snapshot, line));
+            let answer = answer(&snapshot, BOTH);
+            assert_eq!((answer.targets, answer.windows), (None, None), "{release} {recording}");
+            let because = answer.targets_because.unwrap();
+            assert!(
+                because.starts_with("Targets are not known: the plugin alone"),
+                "{release} {recording}: {because}"
+            );
+        }
     }
     // The line that is named makes some.
     let line = "Target=User Name=* Percent=25\nComponent=FS FSUser=1";

@@ -304,7 +304,7 @@ impl Points {
             let is_alone =
                 !weighs_by_job && line.percent.is_none() && line.cap.is_infinite() && !has_shared_cap;
             // No zero has a sign.
-            is_alone.then(|| (line.weight + own_weight) * part * self.weight + 0.0)
+            is_alone.then_some((line.weight + own_weight) * part * self.weight + 0.0)
         };
         let mut values = plans.iter().map(value);
         let first = values.next()??;

@@ -35,7 +35,9 @@ pub fn add(mut page: Page, answer: &Targets) -> Page {
         return page;
     }
     let mut table = Table::new("Targets: what was used, and what should be", &TARGETS);
-    rows.iter().for_each(|row| table.row(line(row)));
+    for row in rows {
+        table.row(line(row));
+    }
     page = page.section("Targets").table(&table);
     if let Some(windows) = &answer.windows {
         page = page.section("Windows").table(&table_of(windows));
@@ -59,7 +61,7 @@ fn line(row: &TargetRow) -> HtmlRow {
     });
     HtmlRow::new(&row.whose())
         .cell(bar)
-        .cell(Cell::text(row.target_type.word()))
+        .cell(Cell::text(&row.type_in_words()))
         .cell(Cell::number(row.target, &format!("{}{unit}", number(row.target))))
         .cell(used.map_or_else(Cell::none, |used| Cell::number(used, &format!("{}{unit_of_used}", number(used)))))
         .cell(Cell::optional(row.distance))
@@ -67,7 +69,11 @@ fn line(row: &TargetRow) -> HtmlRow {
         .cell(Cell::optional(row.points))
 }
 
+/// With more windows than this of all together, each has its column of the picture, and no row.
+const MOST: usize = 5000;
+
 fn table_of(windows: &Windows) -> Table {
+    let has_rows = windows.rows.len() * windows.factors.len() <= MOST;
     let mut table = Table::new("Windows: what was used in each, and what it counts", &WINDOWS).open(1);
     for row in &windows.rows {
         let whole = HtmlRow::new(&row.whose()).strong();
@@ -80,7 +86,7 @@ fn table_of(windows: &Windows) -> Table {
                 .cell(Cell::number(row.counts, &number(row.counts)))
                 .cell(Cell::optional(row.percent)),
         );
-        for (age, (used, factor)) in row.used.iter().zip(&windows.factors).enumerate() {
+        for (age, (used, factor)) in row.used.iter().zip(&windows.factors).enumerate().filter(|_| has_rows) {
             let line = HtmlRow::new(&format!("Window {age}")).level(1);
             table.row(
                 line.cell(Cell::text(""))

@@ -1,5 +1,7 @@
 //! Targets as a table, and windows as one for each of whom they are.
 
+use std::fmt::Write as _;
+
 use super::{Mode, Of, TargetRow, Targets, Windows, WindowsRow};
 use crate::answers::About;
 use crate::error::Error;
@@ -73,7 +75,9 @@ impl Show for Targets {
         if asks_windows {
             let mut table = Table::of(WINDOWS);
             for (windows, row) in self.windows.iter().flat_map(|windows| windows.rows.iter().map(move |row| (windows, row))) {
-                cells(windows, row).into_iter().for_each(|cells| table.row(cells));
+                for cells in cells(windows, row) {
+                    table.row(cells);
+                }
             }
             let (table, text) = for_programs(table, printed, terminal)?;
             if let Some(text) = text {
@@ -102,7 +106,7 @@ impl Targets {
         let rows = || self.targets.iter().flatten();
         let mut text = "Usage beside its targets. A distance above 0: less was used than the target.".to_owned();
         if self.step > 0.0 {
-            text += &format!(" Distances count in steps of {} (FSStep).", number(self.step));
+            let _ = write!(text, " Distances count in steps of {} (FSStep).", number(self.step));
         }
         page.headline(&text);
         let mut more = Vec::new();
@@ -114,6 +118,9 @@ impl Targets {
         }
         if rows().any(|row| row.of == Of::Siblings) {
             more.push("sib: of what it and its siblings have used; the points of a Parent are by all levels down to it.".to_owned());
+        }
+        if rows().any(|row| row.mode == Mode::Ratio) {
+            more.push("ratio: the distance is a part of the target.".to_owned());
         }
         if rows().any(|row| row.points.is_none()) {
             more.push("Points of -: they depend on the job.".to_owned());
@@ -141,7 +148,7 @@ impl Targets {
             };
             table.row(vec![
                 row.whose(),
-                row.target_type.word().to_owned(),
+                row.type_in_words(),
                 format!("{}{unit}", number(row.target)),
                 used,
                 optional(row.distance),
@@ -154,6 +161,12 @@ impl Targets {
 }
 
 impl TargetRow {
+    /// The type, with what the distance is where that is no percentage points.
+    pub(super) fn type_in_words(&self) -> String {
+        let ratio = if self.mode == Mode::Ratio { ", ratio" } else { "" };
+        format!("{}{ratio}", self.target_type.word())
+    }
+
     fn cells(&self) -> Vec<String> {
         let mode = match self.mode {
             Mode::Difference => "difference",

@@ -103,8 +103,30 @@ pub fn anonymise(snapshot: &Snapshot) -> Snapshot {
         wckeys.change(&mut row.wckey);
     }
     for row in &mut snapshot.usage {
-        if row.of == "partition" {
-            partitions.change(&mut row.key);
+        if let Some(mut book) = row.model.strip_prefix("book ").map(str::to_owned) {
+            books.change(&mut book);
+            row.model = format!("book {book}");
+        }
+        let (kind, book) = match row.of.split_once('@') {
+            Some((kind, book)) => (kind.to_owned(), Some(book.to_owned())),
+            None => (row.of.clone(), None),
+        };
+        match (row.model.as_str(), kind.as_str()) {
+            ("accuracy", _) | ("step", "User") => users.change(&mut row.key),
+            ("step", "Account") => accounts.change(&mut row.key),
+            ("step", "Parent") => {
+                let (account, user) = row.key.split_once(' ').unwrap_or((&row.key, ""));
+                let (mut account, mut user) = (account.to_owned(), user.to_owned());
+                accounts.change(&mut account);
+                users.change(&mut user);
+                row.key = if user.is_empty() { account } else { format!("{account} {user}") };
+            }
+            (_, "partition" | "Partition") => partitions.change(&mut row.key),
+            _ => (),
+        }
+        if let Some(mut book) = book {
+            books.change(&mut book);
+            row.of = format!("{kind}@{book}");
         }
     }
     for row in &mut snapshot.windows {
@@ -116,9 +138,27 @@ pub fn anonymise(snapshot: &Snapshot) -> Snapshot {
     for row in &mut snapshot.groups {
         groups.change(&mut row.name);
     }
+    for row in &mut snapshot.grants {
+        match row.kind.as_str() {
+            "Account" => accounts.change(&mut row.name),
+            "User" => users.change(&mut row.name),
+            "Group" => groups.change(&mut row.name),
+            "QOS" => qos.change(&mut row.name),
+            _ => wckeys.change(&mut row.name),
+        }
+        row.partitions.iter_mut().for_each(|name| partitions.change(name));
+        books.change(&mut row.book);
+        row.place = row.place.rsplit('/').next().unwrap_or_default().to_owned();
+    }
     for Setting { line, from } in snapshot.settings.iter_mut().flatten() {
         *line = setting(line, |kind, name| {
+            // In whatever case they are written, they are in small letters elsewhere.
+            if matches!(kind, "Account" | "Parent" | "Department" | "QOS") {
+                name.make_ascii_lowercase();
+            }
             let names = match kind {
+                // A number is no name.
+                "Group" if name.parse::<u32>().is_ok() => return,
                 "User" => &mut users,
                 "Account" | "Parent" | "Department" => &mut accounts,
                 "Partition" => &mut partitions,

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 
-use multifactor2_command::answers::tree::targets::{targets, Asked, Targets};
+use multifactor2_command::answers::tree::targets::{targets, Asked, TargetRow, Targets, WindowsRow};
 use multifactor2_command::answers::tree::{page, tree, Filter};
 use multifactor2_command::answers::Report;
+use multifactor2_command::input::anonymise::anonymise;
 use multifactor2_command::model::{Model, Options};
 use multifactor2_command::options::{AsJson, Printed};
 use multifactor2_command::output::show::printout;
 use multifactor2_command::output::Terminal;
 use multifactor2_fixtures::points_model::cases::{self, ModelCase, GROUPS, METRICS, PARTITIONS, QOS};
 use multifactor2_fixtures::points_model::{decayed, shown, ModelKind, ModelShown, ModelSums, ModelType};
-use multifactor2_snapshot::records::{Association, Group, Partition, Qos, Usage, Window};
+use multifactor2_snapshot::records::{Association, Grant, Group, Partition, Qos, Usage, Window};
 use multifactor2_snapshot::Snapshot;
 use serde_json::Value;
 
@@ -426,6 +427,9 @@ fn what_is_not_known_is_said_and_not_guessed() {
         assert_eq!(rows, Some(0), "{because}");
         assert!(because.starts_with(begin), "{because}");
     }
+    // Usage in windows and of books stays as it is.
+    let shown = Sample::new(&known).ask(&["tree", "--targets", "--at", "+1-0"]);
+    assert!(shown.out.starts_with("Targets are not known for another time:"), "{}", shown.out);
     // What Slurm's commands tell is not enough, whoever asks.
     for release in recorded::RELEASES {
         let hidden = ["multifactor2-root", "usage-ada", "users-ada", "accounts-ada", "all-ada"];
@@ -488,6 +492,147 @@ fn rows_fit_a_terminal_and_programs_have_all_fields() {
         assert_eq!(page.contains("Windows: what was used in each"), answer.windows.is_some());
     }
     assert!(rows > 500, "{rows}");
+}
+
+/// What a sentence above a table explains is in it, and nothing in it is left without.
+#[test]
+fn what_is_explained_is_there() {
+    let mut random = multifactor2_fixtures::random();
+    let mut seen = [0; 5];
+    for _ in 0..80 {
+        let case = cases::case(&mut random);
+        let snapshot = snapshot(&case);
+        let shown = Sample::new(&snapshot).ask(&["tree", "--targets"]).out;
+        let Some((above, table)) = shown.split_once("\n\n") else { panic!("{shown}") };
+        let above = above.split_whitespace().collect::<Vec<_>>().join(" ");
+        let rows: Vec<&str> = table.lines().skip(1).take_while(|line| !line.is_empty()).collect();
+        let metric = format!("h: hours of {}.", case.settings.metric);
+        let has = |mark: &dyn Fn(&str) -> bool| rows.iter().any(|row| row.split_whitespace().any(mark));
+        let is_hours =
+            |word: &str| word.strip_suffix('h').is_some_and(|number| number.parse::<f64>().is_ok());
+        for (at, (explained, is_there)) in [
+            (metric.as_str(), has(&is_hours)),
+            ("avail: of what the cluster could have given.", has(&|word| word.ends_with("%avail"))),
+            ("sib: of what it and its siblings have used;", has(&|word| word.ends_with("%sib"))),
+            ("ratio: the distance is a part of the target.", has(&|word| word == "ratio")),
+            (
+                "Points of -: they depend on the job.",
+                rows.iter().any(|row| row.ends_with('-')) || !table.contains("Points"),
+            ),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let is_explained = above.contains(explained);
+            if above.starts_with("Usage beside its targets.") {
+                assert_eq!(is_explained, is_there, "{explained}: {shown}");
+                seen[at] += usize::from(is_there);
+            } else {
+                assert!(!is_explained, "{shown}");
+            }
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 3), "{seen:?}");
+}
+
+/// The plugin may tell of fewer windows than count: the sum has them all, and that is said.
+#[test]
+fn windows_that_are_not_told_are_in_the_sum_alone() {
+    let lines = "Component=FS FSUser=1\nTarget=User Name=ada Percent=50\nTargetUsage=window\nTargetDepth=9\nTargetDecay=1";
+    let sums = [("window", "association", "6", 7200.0), ("window", "association", "1", 14_400.0)];
+    let mut snapshot = small(lines, &sums);
+    for (of, key, amounts) in [
+        ("association", "6", [1800.0, 1800.0]),
+        ("association", "1", [3600.0, 3600.0]),
+        ("all", "", [3600.0; 2]),
+    ] {
+        let (of, key, amounts) = (of.to_owned(), key.to_owned(), amounts.to_vec());
+        let (begin, length, told) = if of == "all" { (43_200, 43_200, 2) } else { (0, 0, 0) };
+        snapshot.windows.push(Window { of, key, amounts, begin, length, told });
+    }
+    let shown = Sample::new(&snapshot).ask(&["tree", "--windows"]).out;
+    let said = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("Windows of 12:00:00, of which 9 count. Amounts are in hours of billing;"),
+        "{shown}"
+    );
+    assert!(said.contains("The snapshot tells the latest 2: what is older is in the sums alone."), "{shown}");
+    assert!(said.contains("User ada: 2 h count, 50% of all usage"), "{shown}");
+    snapshot.windows[2].told = 9;
+    assert!(!Sample::new(&snapshot).ask(&["tree", "--windows"]).out.contains("The snapshot tells"));
+}
+
+/// Of a row all but names.
+fn numbers(answer: &Targets) -> Vec<String> {
+    let rows = answer.targets.iter().flatten().map(|row| {
+        let row =
+            TargetRow { name: String::new(), book: row.book.as_ref().map(|_| String::new()), ..row.clone() };
+        format!("{row:?}")
+    });
+    let windows = answer.windows.iter().flat_map(|windows| &windows.rows);
+    let windows = windows.map(|row| format!("{:?}", WindowsRow { name: String::new(), ..row.clone() }));
+    let mut all: Vec<String> = rows.chain(windows).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn other_names_change_no_number_and_none_is_left() {
+    let mut random = multifactor2_fixtures::random();
+    for _ in 0..100 {
+        let case = cases::case(&mut random);
+        let plain = snapshot(&case);
+        let other = anonymise(&plain);
+        assert_eq!(numbers(&answer(&other, BOTH)), numbers(&answer(&plain, BOTH)), "{}", case.settings);
+    }
+    let lines =
+        "Book=cards Partitions=gpu\nComponent=FS FSUser=10 FSParent=1 FSAccount=1 WCAccuracy=1\nFSStep=5\n\
+                 Target=User Name=john Percent=50 Book=Cards\nTarget=Account Name=HISTORY Percent=20\n\
+                 Target=Parent Name=physics Percent=41\nTarget=Partition Name=gpu Percent=90 Window=yes";
+    let mut plain = small(
+        lines,
+        &[
+            ("step", "User", "john", 1.0),
+            ("step", "User@cards", "john", 2.0),
+            ("step", "Account", "history", -9.0),
+            ("step", "Parent", "physics", 1.0),
+            ("step", "Parent", "history ada", -6.0),
+            ("step", "Partition", "gpu", 3.0),
+            ("accuracy", "user", "ada", 70.0),
+            ("book cards", "association", "1", 100.0),
+            ("book cards", "association", "5", 38.0),
+            ("window", "partition", "gpu", 50.0),
+            ("window", "all", "", 100.0),
+        ],
+    );
+    plain.grants.push(Grant {
+        partitions: vec!["gpu".to_owned()],
+        book: "cards".to_owned(),
+        ..site::grant()
+    });
+    plain.grants[0].name = "physics".to_owned();
+    plain.grants[0].place = "/etc/site-of-physics/multifactor2.conf line 3".to_owned();
+    plain.windows.push(Window {
+        of: "partition".to_owned(),
+        key: "gpu".to_owned(),
+        amounts: vec![50.0],
+        ..Window::default()
+    });
+    plain.windows.push(Window {
+        of: "all".to_owned(),
+        amounts: vec![100.0],
+        length: 60,
+        told: 14,
+        ..Window::default()
+    });
+    let other = anonymise(&plain);
+    let told = answer(&plain, BOTH);
+    assert_eq!(told.windows.as_ref().map(|windows| windows.rows.len()), Some(1));
+    assert_eq!(numbers(&answer(&other, BOTH)), numbers(&told));
+    let text = format!("{other:?}").to_lowercase();
+    for name in ["john", "ada", "physics", "history", "cards", "\"gpu\"", "site-of"] {
+        assert!(!text.contains(name), "{name} is in {text}");
+    }
 }
 
 #[test]

@@ -209,6 +209,8 @@ impl Plugin {
             let origins = self.origins.lock();
             (origins.drafts.clone(), origins.standing.clone(), origins.points.clone())
         };
+        // Before slurmctld waits for it.
+        let windows = if with_associations { self.own_usage.window_amounts(MOST_AMOUNTS) } else { None };
         let jobs = unlocked.jobs_read();
         let lock = jobs.associations::<Explained>();
         let totals = self.totals(&lock)?;
@@ -266,7 +268,7 @@ impl Plugin {
             standing,
             points,
             grants: if with_associations { self.grants.shown(now) } else { Vec::new() },
-            windows: if with_associations { self.own_usage.window_amounts(MOST_AMOUNTS) } else { None },
+            windows,
             by_address: FxHashMap::default(),
         })
     }

@@ -241,6 +241,11 @@ fn unknown(model: &Model<'_>) -> Result<Option<String>, String> {
                 .to_owned(),
         );
     }
+    if model.at != about.time {
+        return Err(
+            "Targets are not known for another time: not all usage that they go by is computed for it. Ask without --at.".to_owned()
+        );
+    }
     if model.whole_tree().is_none() {
         return Err("Targets are not known: some associations or jobs are missing here.".to_owned());
     }

@@ -1,5 +1,6 @@
 //! Random clusters: nothing panics, and what Slurm shows right after a cycle is what is computed.
 
+use multifactor2_command::answers::tree::targets::{targets, Asked};
 use multifactor2_command::answers::why::{self, compare};
 use multifactor2_command::answers::{queue, tree};
 use multifactor2_command::model::{Model, Options};
@@ -9,7 +10,7 @@ use proptest::prelude::*;
 use crate::site;
 
 /// Settings of all kinds.
-const LINES: [&str; 10] = [
+const LINES: [&str; 11] = [
     "FairShareScale=log",
     "Distribution=standing",
     "Dilution=user",
@@ -20,6 +21,8 @@ const LINES: [&str; 10] = [
     "Component=SERV QueueTime=1 XFactor=10\nComponent=RES Proc=2",
     "Component=CRED User=1\nCredential=User Name=* Priority=100",
     "ParentUsers=split",
+    "Component=FS FSUser=2 FSParent=1 FSClass=3\nTarget=User Name=* Percent=3\nTarget=Parent Name=* Percent=9 Type=cap\n\
+     Target=Parent Name=a2 Percent=9\nTarget=Partition Name=* Percent=5 Window=yes",
 ];
 
 fn settings() -> impl Strategy<Value = Vec<&'static str>> {
@@ -41,6 +44,7 @@ fn ask(snapshot: &Snapshot, options: Options) {
     let order = model.queue();
     queue::queue(&model, &queue::Filter::default()).unwrap();
     tree::tree(&model, &tree::Filter::default());
+    targets(&model, &tree::Filter::default(), Asked { targets: true, windows: true });
     for job in 0..model.jobs.len() {
         why::of_job(&model, &order, job);
         model.differences(job);

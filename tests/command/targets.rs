@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use multifactor2_command::answers::tree::targets::{targets, Asked, TargetRow, Targets, WindowsRow};
+use multifactor2_command::answers::tree::targets::{targets, Asked, Known, TargetRow, Targets, WindowsRow};
 use multifactor2_command::answers::tree::{page, tree, Filter};
 use multifactor2_command::answers::Report;
 use multifactor2_command::input::anonymise::anonymise;
@@ -387,6 +387,20 @@ fn what_is_not_known_is_said_and_not_guessed() {
         let shown = Sample::new(&snapshot).ask(&["tree", "--targets", "--windows"]);
         assert!(answered(&shown), "{shown:?}");
         let said = shown.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let parsable = Sample::new(&snapshot).ask(&["tree", "--windows", "-P"]);
+        if answer.windows_are == Known::NotKnown {
+            let due = format!("multifactor2: {}\n", answer.windows_because.as_ref().unwrap());
+            assert_eq!((parsable.status, parsable.out.as_str(), parsable.err), (3, "", due));
+        } else {
+            assert!(answered(&parsable) && answer.windows_are == Known::None, "{parsable:?}");
+            assert_eq!(parsable.out.lines().count(), 1, "{parsable:?}");
+        }
+        let targets_are = match &answer.targets {
+            None => Known::NotKnown,
+            Some(rows) if rows.is_empty() => Known::None,
+            Some(_) => Known::Known,
+        };
+        assert_eq!(answer.targets_are, targets_are, "{answer:?}");
         for because in [&answer.targets_because, &answer.windows_because].into_iter().flatten() {
             assert!(said.contains(because.as_str()), "{because}: {}", shown.out);
         }

@@ -30,6 +30,21 @@ pub struct Asked {
     pub windows: bool,
 }
 
+/// What is known of something that may be asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Known {
+    /// It was not asked for.
+    #[default]
+    NotAsked,
+    /// It is here.
+    Known,
+    /// There is none.
+    None,
+    /// Nobody told, or not all of it.
+    NotKnown,
+}
+
 /// The answer. Amounts are in hours of `metric`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Targets {
@@ -37,15 +52,18 @@ pub struct Targets {
     pub metric: String,
     /// `FSStep`: distances count in steps of so many percentage points; 0 for none.
     pub step: f64,
-    /// Of everybody who has some: users, Unix groups, accounts, nodes of the tree, QOS and partitions. `None` where they are not known, and where only windows are
-    /// asked for.
-    pub targets: Option<Vec<TargetRow>>,
+    /// Whether targets are known.
+    pub targets_are: Known,
     /// Why there are none, or why they are not known.
     pub targets_because: Option<String>,
-    /// What was used in each window; `None` where that is not known, or is not asked for.
-    pub windows: Option<Windows>,
-    /// Why there is none, or why it is not known.
+    /// Of everybody who has some: users, Unix groups, accounts, nodes of the tree, QOS and partitions. `None` where they are not known or not asked for.
+    pub targets: Option<Vec<TargetRow>>,
+    /// Whether what was used in each window is known; `none` where no target goes by windows.
+    pub windows_are: Known,
+    /// Why there are none, or why they are not known.
     pub windows_because: Option<String>,
+    /// What was used in each window.
+    pub windows: Option<Windows>,
 }
 
 impl Answer for Targets {
@@ -173,83 +191,99 @@ impl TargetRow {
     }
 }
 
+/// Why there is nothing to show.
+#[derive(Clone, Debug)]
+pub(super) enum Lack {
+    /// There is none.
+    None(String),
+    /// It is not known.
+    NotKnown(String),
+}
+
+impl Lack {
+    fn known(self) -> (Known, Option<String>) {
+        match self {
+            Self::None(because) => (Known::None, Some(because)),
+            Self::NotKnown(because) => (Known::NotKnown, Some(because)),
+        }
+    }
+}
+
 /// Answers it.
 pub fn targets(model: &Model<'_>, filter: &Filter, asked: Asked) -> Targets {
     let settings = model.config.settings.as_ref();
-    let listed = match unknown(model) {
-        Ok(None) => Ok(model.targets().unwrap_or_default()),
-        Ok(Some(none)) => Err((Some(Vec::new()), none)),
-        Err(unknown) => Err((None, unknown)),
-    };
     let mut answer = Targets {
         metric: settings.map_or_else(String::new, |settings| settings.target_metric.clone()),
         step: settings.map_or(0.0, |settings| finite(settings.fs_step)),
-        targets: None,
+        targets_are: Known::NotAsked,
         targets_because: None,
-        windows: None,
+        targets: None,
+        windows_are: Known::NotAsked,
         windows_because: None,
+        windows: None,
     };
-    match listed {
-        Ok(listed) => {
-            let shown = Shown::of(model, filter);
-            let listed: Vec<Listed> = listed.into_iter().filter(|row| shown.has(&row.whose)).collect();
-            if asked.windows {
-                match windows::windows(model, &listed) {
-                    Ok(windows) => answer.windows = Some(windows),
-                    Err(because) => answer.windows_because = Some(because),
-                }
+    let listed = listed(model, filter);
+    if asked.targets {
+        match &listed {
+            Ok(listed) => {
+                answer.targets_are = Known::Known;
+                answer.targets = Some(listed.iter().map(|listed| row(model, listed)).collect());
             }
-            if asked.targets {
-                let rows: Vec<TargetRow> = listed.iter().map(|listed| row(model, listed)).collect();
-                if rows.is_empty() {
-                    answer.targets_because =
-                        Some("Nobody that is asked for is named by the Target lines.".to_owned());
-                }
-                answer.targets = Some(rows);
+            Err(lack) => {
+                (answer.targets_are, answer.targets_because) = lack.clone().known();
+                answer.targets = (answer.targets_are == Known::None).then(Vec::new);
             }
         }
-        Err((targets, because)) => {
-            if asked.windows {
-                answer.windows_because = Some(because.clone());
-            }
-            if asked.targets {
-                (answer.targets, answer.targets_because) = (targets, Some(because));
-            }
+    }
+    if asked.windows {
+        match listed.and_then(|listed| windows::windows(model, &listed)) {
+            Ok(windows) => (answer.windows_are, answer.windows) = (Known::Known, Some(windows)),
+            Err(lack) => (answer.windows_are, answer.windows_because) = lack.known(),
         }
     }
     answer
 }
 
-/// Why there are no targets; as an error why they are not known.
-fn unknown(model: &Model<'_>) -> Result<Option<String>, String> {
+/// What those have that are asked for.
+fn listed(model: &Model<'_>, filter: &Filter) -> Result<Vec<Listed>, Lack> {
+    are_known(model)?;
+    let shown = Shown::of(model, filter);
+    let all = model.targets().unwrap_or_default();
+    let listed: Vec<Listed> = all.into_iter().filter(|row| shown.has(&row.whose)).collect();
+    if listed.is_empty() {
+        return Err(Lack::None("Nobody that is asked for is named by the Target lines.".to_owned()));
+    }
+    Ok(listed)
+}
+
+/// Whether there are targets, and they are known.
+fn are_known(model: &Model<'_>) -> Result<(), Lack> {
     let about = &model.snapshot.about;
     if model.config.algorithm != Algorithm::Multifactor2 {
-        return Ok(Some("There are no targets: priorities do not come from priority/multifactor2.".to_owned()));
+        return Err(Lack::None("There are no targets: priorities do not come from priority/multifactor2.".to_owned()));
     }
+    let unknown = |because: &str| Err(Lack::NotKnown(format!("Targets are not known{because}")));
     let Some(settings) = &model.config.settings else {
-        return Err("Targets are not known, as the settings are not.".to_owned());
+        return unknown(", as the settings are not.");
     };
     if settings.targets.is_empty() {
-        return Ok(Some(
+        return Err(Lack::None(
             "The settings have no targets. Target=User Name=* Percent=25 is one for each user, and Component=FS FSUser=1 gives points by it."
                 .to_owned(),
         ));
     }
     if about.source != "plugin" {
-        return Err(
-            "Targets are not known: the plugin alone has the usage that they are compared with. Ask where its snapshot can be read, or with --from."
-                .to_owned(),
+        return unknown(
+            ": the plugin alone has the usage that they are compared with. Ask where its snapshot can be read, or with --from.",
         );
     }
     if model.at != about.time {
-        return Err(
-            "Targets are not known for another time: not all usage that they go by is computed for it. Ask without --at.".to_owned()
-        );
+        return unknown(" for another time: not all usage that they go by is computed for it. Ask without --at.");
     }
     if model.whole_tree().is_none() {
-        return Err("Targets are not known: some associations or jobs are missing here.".to_owned());
+        return unknown(": some associations or jobs are missing here.");
     }
-    Ok(None)
+    Ok(())
 }
 
 /// Whom the question is about.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Mode, Of, TargetRow, Targets, Windows, WindowsRow};
+use super::{Known, Mode, Of, TargetRow, Targets, Windows, WindowsRow};
 use crate::answers::About;
 use crate::error::Error;
 use crate::options::Printed;
@@ -12,7 +12,7 @@ use crate::output::{Described, Form, Page, Table, Terminal};
 
 /// The columns of targets.
 pub const TARGETS: &[Described] = &[
-    ("Kind", "User, Group, Account, Parent, QOS or Partition: what the target is for"),
+    ("Kind", "With --targets, as are the next 14. What the target is for: User, Group, Account, Parent, QOS or Partition"),
     ("Name", "The name; of a user in the tree with the account"),
     ("Book", "The book whose usage counts; empty for all usage"),
     ("Type", "target, floor, ceiling or cap; share for a level of the tree without a line, which goes by its shares"),
@@ -31,7 +31,7 @@ pub const TARGETS: &[Described] = &[
 
 /// The columns of windows.
 pub const WINDOWS: &[Described] = &[
-    ("Kind", "User, Group, Account, Parent, QOS or Partition: what the target is for"),
+    ("Kind", "With --windows, as are the next 10. What the target is for: User, Group, Account, Parent, QOS or Partition"),
     ("Name", "The name; of a user in the tree with the account"),
     ("Of", "What the usage is compared with: all, available or siblings"),
     ("Window", "The number of the window, 0 for the current one; sum for all of them"),
@@ -46,14 +46,20 @@ pub const WINDOWS: &[Described] = &[
 
 impl Show for Targets {
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
-        let asks_targets = self.targets.is_some() || self.targets_because.is_some();
-        let asks_windows = self.windows.is_some() || self.windows_because.is_some();
+        let asks_targets = self.targets_are != Known::NotAsked;
+        let asks_windows = self.windows_are != Known::NotAsked;
         let is_for_people = printed.form() == Form::Columns && printed.format.is_empty();
         if !is_for_people && asks_targets && asks_windows {
             return Err(Error::Question(
                 "two tables are asked for, and a program reads one: give --targets or --windows with this form"
                     .to_owned(),
             ));
+        }
+        // No rows would read as none to have.
+        let unknown = [(self.targets_are, &self.targets_because), (self.windows_are, &self.windows_because)];
+        let unknown = unknown.into_iter().find(|(are, _)| *are == Known::NotKnown && printed.form() != Form::Columns);
+        if let Some((_, Some(because))) = unknown {
+            return Err(Error::Source(because.clone()));
         }
         let mut page = Page::new(terminal);
         if asks_targets {

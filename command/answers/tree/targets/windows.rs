@@ -6,7 +6,7 @@ use multifactor2_core::policy::points::{Listed, Whose};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{hours, name, of, Of};
+use super::{hours, name, of, Lack, Of};
 use crate::answers::finite;
 use crate::model::Model;
 
@@ -84,21 +84,21 @@ fn key(listed: &Listed) -> (Whose, Of) {
 ///
 /// # Errors
 /// Why there is nothing, or nothing is known.
-pub(super) fn windows(model: &Model<'_>, listed: &[Listed]) -> Result<Windows, String> {
+pub(super) fn windows(model: &Model<'_>, listed: &[Listed]) -> Result<Windows, Lack> {
     let in_windows: Vec<&Listed> = listed.iter().filter(|row| row.in_windows).collect();
     if in_windows.is_empty() {
-        return Err(
+        return Err(Lack::None(
             "No target that is asked for goes by windows: Window=yes makes one do so, TargetUsage=window all of them."
                 .to_owned(),
-        );
+        ));
     }
     let told = model.snapshot.windows.iter().find(|row| row.of == "all" && row.length > 0);
     let (Some(told), Some(settings)) = (told, &model.config.settings) else {
-        return Err(
+        return Err(Lack::NotKnown(
             "What was used in each window is not known: the plugin that wrote the snapshot does not tell it. The sums of all windows are in \
              --targets."
                 .to_owned(),
-        );
+        ));
     };
     let longest = model.snapshot.windows.iter().map(|row| row.amounts.len()).max().unwrap_or_default().max(1);
     let by_age: Vec<HashMap<(Whose, Of), (f64, f64)>> = (0..longest)

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::hostile;
 use crate::outputs::Sample;
 use crate::site::{self, Size};
+use crate::targets;
 
 /// What writes a page.
 pub const PAGES: [&[&str]; 4] =
@@ -27,6 +28,8 @@ pub fn everything(text: &str) -> String {
     let columns = [
         Column::text("Name").about("What it is called."),
         Column::bars("Bars"),
+        Column::bars("Mark"),
+        Column::bars("Columns"),
         Column::number("Number").about("How many."),
         Column::number("Change"),
         Column::text("Word"),
@@ -35,7 +38,11 @@ pub fn everything(text: &str) -> String {
     for level in 0..14 {
         let row = HtmlRow::new(text).level(level).note(text).strong().cell(Cell::bars(0.5, f64::NAN));
         table.row(
-            row.cell(Cell::number(f64::NAN, text)).cell(Cell::change(1.0, text, true)).cell(Cell::text(text)),
+            row.cell(Cell::marked(f64::NAN, 0.5))
+                .cell(Cell::columns(&[0.0, 1.0, f64::NAN]))
+                .cell(Cell::number(f64::NAN, text))
+                .cell(Cell::change(1.0, text, true))
+                .cell(Cell::text(text)),
         );
     }
     let axis = svg::Axis { name: "Time", unit: |value| format!("{value:.1}") };
@@ -307,7 +314,8 @@ fn pages_are_well_formed_and_say_what_everything_is() {
     const VOID: [&str; 3] = ["meta", "input", "br"];
     for snapshot in [site::example(), site::random(Size { associations: 300, jobs: 100 }, 2)] {
         let sample = Sample::new(&snapshot);
-        for (what, page) in pages(&sample, "text") {
+        let of_targets = Sample::new(&targets::in_windows()).written(&["tree"], "--html");
+        for (what, page) in pages(&sample, "text").into_iter().chain([("targets".to_owned(), of_targets)]) {
             let tags = tags(&page);
             let mut open: Vec<&str> = Vec::new();
             let (mut ids, mut names) = (HashMap::new(), Vec::new());

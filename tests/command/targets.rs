@@ -279,8 +279,7 @@ fn the_example_of_the_page_is_so() {
 }
 
 /// The example of Moab's guide, by the plugin's amounts.
-#[test]
-fn windows_are_those_of_the_example() {
+pub fn in_windows() -> Snapshot {
     let lines = "Component=FS FSUser=1\nTarget=User Name=ada Percent=50\nTargetUsage=window\nTargetDepth=4\nTargetDecay=0.5";
     let hours = |amounts: [f64; 4]| amounts.map(|amount| 3600.0 * amount).to_vec();
     let sums = [
@@ -297,7 +296,12 @@ fn windows_are_those_of_the_example() {
     let told =
         Window { of: "all".to_owned(), amounts: all, begin: 0, length: 43_200, told: 4, ..Window::default() };
     snapshot.windows.push(told);
-    let shown = Sample::new(&snapshot).ask(&["tree", "--windows"]);
+    snapshot
+}
+
+#[test]
+fn windows_are_those_of_the_example() {
+    let shown = Sample::new(&in_windows()).ask(&["tree", "--windows"]);
     assert!(answered(&shown), "{shown:?}");
     assert!(shown.out.contains("User ada: 68.75 h count, 31.7919% of all usage"), "{}", shown.out);
     let rows: Vec<Vec<&str>> = shown
@@ -506,6 +510,48 @@ fn rows_fit_a_terminal_and_programs_have_all_fields() {
         assert_eq!(page.contains("Windows: what was used in each"), answer.windows.is_some());
     }
     assert!(rows > 500, "{rows}");
+}
+
+/// Each number of both tables is in the page, and the bars are as long as they say.
+#[test]
+fn the_page_has_the_numbers_of_both_tables() {
+    let page = Sample::new(&in_windows()).written(&["tree"], "--html");
+    let after =
+        |text: &str| page.split_once(text).unwrap_or_else(|| panic!("no {text}: {page}")).1.to_owned();
+    let cells = |table: &str| -> Vec<String> {
+        let body = table.split_once("<tbody>").unwrap().1.split_once("</tbody>").unwrap().0;
+        let cells = body.split("<td").skip(1).map(|cell| cell.split_once('>').unwrap().1);
+        cells.map(|cell| cell.split("</td>").next().unwrap().to_owned()).collect()
+    };
+    let targets = cells(&after("<caption>Targets: what was used, and what should be</caption>"));
+    assert_eq!(targets[1..], ["target", "50%", "31.7919%", "18.2081", "-", "18.2081"]);
+    assert!(
+        targets[0].contains("width=\"31.79%\"") && targets[0].contains("class=\"mark\" x=\"50.00%\""),
+        "{targets:?}"
+    );
+    let windows = cells(&after("<caption>Windows: what was used in each, and what it counts</caption>"));
+    assert_eq!(windows[4..6], ["68.75", "31.7919"]);
+    // Of four columns one is empty, and the first is the highest.
+    assert_eq!(windows[0].matches("<rect").count(), 3, "{windows:?}");
+    for part in [
+        "x=\"0.00%\" y=\"0.00\" width=\"22.50%\" height=\"13.00\"",
+        "x=\"50.00%\" y=\"10.83\"",
+        "x=\"75.00%\" y=\"2.17\"",
+    ] {
+        assert!(windows[0].contains(part), "{part}: {windows:?}");
+    }
+    let rows: Vec<&[String]> = windows[6..].chunks(6).collect();
+    for (row, due) in rows.iter().zip([
+        ["60", "1", "60", "54.5455"],
+        ["0", "0.5", "0", "0"],
+        ["10", "0.25", "2.5", "10"],
+        ["50", "0.125", "6.25", "33.3333"],
+    ]) {
+        assert_eq!(row[2..], due, "{windows:?}");
+    }
+    assert_eq!(rows.len(), 4);
+    let without = Sample::new(&site::example()).written(&["tree"], "--html");
+    assert!(!without.contains("Targets: what was used") && !without.contains("<h2>Windows"));
 }
 
 /// What a sentence above a table explains is in it, and nothing in it is left without.

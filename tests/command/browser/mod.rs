@@ -18,6 +18,7 @@ use crate::hostile;
 use crate::outputs::Sample;
 use crate::pages::{contrast, everything, OF_EXAMPLE, PAGES};
 use crate::site::{self, Size};
+use crate::targets;
 
 /// A page in a file.
 struct File {
@@ -136,6 +137,8 @@ fn pages_fit_every_screen_and_can_be_read_in_the_dark() {
     let mut pages: Vec<(String, File)> =
         PAGES.iter().chain(&OF_EXAMPLE).map(|page| (page.join(" "), example(page))).collect();
     pages.push(("hostile tree".to_owned(), File::new(&hostile.written(&["tree"], "--html"))));
+    let of_targets = Sample::new(&targets::in_windows()).written(&["tree"], "--html");
+    pages.push(("targets".to_owned(), File::new(&of_targets)));
     pages.push(("everything".to_owned(), File::new(&everything(&"long".repeat(50)))));
     for (what, page) in &pages {
         fits_and_can_be_read(&browser, what, page);

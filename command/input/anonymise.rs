@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use multifactor2_core::settings::text::{self, Pair, Statement};
-use multifactor2_snapshot::records::Setting;
+use multifactor2_snapshot::records::{Grant, Setting, Usage};
 use multifactor2_snapshot::Snapshot;
 
 /// Parameters whose values name neither hosts nor files nor people.
@@ -45,136 +45,48 @@ impl Names {
     }
 }
 
+/// Those of all kinds.
+struct AllNames {
+    users: Names,
+    accounts: Names,
+    partitions: Names,
+    qos: Names,
+    reservations: Names,
+    wckeys: Names,
+    books: Names,
+    groups: Names,
+}
+
 /// The same snapshot with other names.
 pub fn anonymise(snapshot: &Snapshot) -> Snapshot {
     let mut snapshot = snapshot.clone();
-    let mut users = Names::new("user", &["root"]);
-    let mut accounts = Names::new("account", &["root"]);
-    let mut partitions = Names::new("partition", &[]);
-    let mut qos = Names::new("qos", &["normal"]);
-    let mut reservations = Names::new("reservation", &[]);
-    let mut wckeys = Names::new("wckey", &[]);
-    let mut books = Names::new("book", &[]);
-
-    // Numbers go by ids, not by the order of names, which would tell something of them.
-    let mut by_id: Vec<&mut _> = snapshot.associations.iter_mut().collect();
-    by_id.sort_by_key(|row| row.id);
-    for row in by_id {
-        accounts.change(&mut row.account);
-        users.change(&mut row.user);
-        partitions.change(&mut row.partition);
-    }
-    for row in &mut snapshot.partitions {
-        partitions.change(&mut row.name);
-        // Names of hosts.
-        row.nodes.clear();
-        qos.change(&mut row.qos);
-    }
-    for row in &mut snapshot.qos {
-        qos.change(&mut row.name);
-    }
-    for row in &mut snapshot.books {
-        books.change(&mut row.name);
-        row.partitions.iter_mut().for_each(|name| partitions.change(name));
-    }
-    for row in &mut snapshot.book_associations {
-        books.change(&mut row.book);
-    }
-    for job in &mut snapshot.jobs {
-        users.change(&mut job.user);
-        accounts.change(&mut job.account);
-        partitions.change(&mut job.partition);
-        job.partitions.iter_mut().for_each(|name| partitions.change(name));
-        qos.change(&mut job.qos);
-        reservations.change(&mut job.reservation);
-        wckeys.change(&mut job.wckey);
-        // Slurm's own reasons are one word; others are what an administrator wrote.
-        if !job.reason.chars().all(|character| character.is_ascii_alphanumeric() || character == '_') {
-            "Other".clone_into(&mut job.reason);
-        }
-    }
-    for row in &mut snapshot.entries {
-        partitions.change(&mut row.partition);
-        qos.change(&mut row.qos);
-    }
-    for row in &mut snapshot.running {
-        partitions.change(&mut row.partition);
-        qos.change(&mut row.qos);
-        wckeys.change(&mut row.wckey);
-    }
-    for row in &mut snapshot.usage {
-        if let Some(mut book) = row.model.strip_prefix("book ").map(str::to_owned) {
-            books.change(&mut book);
-            row.model = format!("book {book}");
-        }
-        let (kind, book) = match row.of.split_once('@') {
-            Some((kind, book)) => (kind.to_owned(), Some(book.to_owned())),
-            None => (row.of.clone(), None),
-        };
-        match (row.model.as_str(), kind.as_str()) {
-            ("accuracy", _) | ("step", "User") => users.change(&mut row.key),
-            ("step", "Account") => accounts.change(&mut row.key),
-            ("step", "Parent") => {
-                let (account, user) = row.key.split_once(' ').unwrap_or((&row.key, ""));
-                let (mut account, mut user) = (account.to_owned(), user.to_owned());
-                accounts.change(&mut account);
-                users.change(&mut user);
-                row.key = if user.is_empty() { account } else { format!("{account} {user}") };
-            }
-            (_, "partition" | "Partition") => partitions.change(&mut row.key),
-            _ => (),
-        }
-        if let Some(mut book) = book {
-            books.change(&mut book);
-            row.of = format!("{kind}@{book}");
-        }
-    }
+    let mut names = AllNames {
+        users: Names::new("user", &["root"]),
+        accounts: Names::new("account", &["root"]),
+        partitions: Names::new("partition", &[]),
+        qos: Names::new("qos", &["normal"]),
+        reservations: Names::new("reservation", &[]),
+        wckeys: Names::new("wckey", &[]),
+        books: Names::new("book", &[]),
+        groups: Names::new("group", &["root"]),
+    };
+    names.cluster(&mut snapshot);
+    names.jobs(&mut snapshot);
+    snapshot.usage.iter_mut().for_each(|row| names.usage(row));
     for row in &mut snapshot.windows {
         if row.of == "partition" {
-            partitions.change(&mut row.key);
+            names.partitions.change(&mut row.key);
         }
     }
-    let mut groups = Names::new("group", &["root"]);
     for row in &mut snapshot.groups {
-        groups.change(&mut row.name);
+        names.groups.change(&mut row.name);
     }
-    for row in &mut snapshot.grants {
-        match row.kind.as_str() {
-            "Account" => accounts.change(&mut row.name),
-            "User" => users.change(&mut row.name),
-            "Group" => groups.change(&mut row.name),
-            "QOS" => qos.change(&mut row.name),
-            _ => wckeys.change(&mut row.name),
-        }
-        row.partitions.iter_mut().for_each(|name| partitions.change(name));
-        books.change(&mut row.book);
-        row.place = row.place.rsplit('/').next().unwrap_or_default().to_owned();
-    }
+    snapshot.grants.iter_mut().for_each(|row| names.grant(row));
     for Setting { line, from } in snapshot.settings.iter_mut().flatten() {
-        *line = setting(line, |kind, name| {
-            // In whatever case they are written, they are in small letters elsewhere.
-            if matches!(kind, "Account" | "Parent" | "Department" | "QOS") {
-                name.make_ascii_lowercase();
-            }
-            let names = match kind {
-                // A number is no name.
-                "Group" if name.parse::<u32>().is_ok() => return,
-                "User" => &mut users,
-                "Account" | "Parent" | "Department" => &mut accounts,
-                "Partition" => &mut partitions,
-                "QOS" => &mut qos,
-                "WCKey" => &mut wckeys,
-                "Group" => &mut groups,
-                "Book" => &mut books,
-                _ => return,
-            };
-            names.change(name);
-        });
+        *line = setting(line, |kind, name| names.of_setting(kind, name));
         *from = from.rsplit('/').next().unwrap_or_default().to_owned();
     }
-    let all = [&users, &accounts, &partitions, &qos, &reservations, &wckeys, &books];
-    let known: HashMap<&str, &str> =
-        all.into_iter().flat_map(|names| &names.known).map(|(name, other)| (&**name, &**other)).collect();
+    let known = names.known();
     let is_kept = |name: &str| name.starts_with("Priority") || KEPT.contains(&name);
     snapshot.parameters.retain(|name, _| is_kept(name));
     for (name, value) in &mut snapshot.parameters {
@@ -184,6 +96,130 @@ pub fn anonymise(snapshot: &Snapshot) -> Snapshot {
     }
     "cluster".clone_into(&mut snapshot.about.cluster);
     snapshot
+}
+
+impl AllNames {
+    fn cluster(&mut self, snapshot: &mut Snapshot) {
+        // Numbers go by ids, not by the order of names, which would tell something of them.
+        let mut by_id: Vec<&mut _> = snapshot.associations.iter_mut().collect();
+        by_id.sort_by_key(|row| row.id);
+        for row in by_id {
+            self.accounts.change(&mut row.account);
+            self.users.change(&mut row.user);
+            self.partitions.change(&mut row.partition);
+        }
+        for row in &mut snapshot.partitions {
+            self.partitions.change(&mut row.name);
+            // Names of hosts.
+            row.nodes.clear();
+            self.qos.change(&mut row.qos);
+        }
+        for row in &mut snapshot.qos {
+            self.qos.change(&mut row.name);
+        }
+        for row in &mut snapshot.books {
+            self.books.change(&mut row.name);
+            row.partitions.iter_mut().for_each(|name| self.partitions.change(name));
+        }
+        for row in &mut snapshot.book_associations {
+            self.books.change(&mut row.book);
+        }
+    }
+
+    fn jobs(&mut self, snapshot: &mut Snapshot) {
+        for job in &mut snapshot.jobs {
+            self.users.change(&mut job.user);
+            self.accounts.change(&mut job.account);
+            self.partitions.change(&mut job.partition);
+            job.partitions.iter_mut().for_each(|name| self.partitions.change(name));
+            self.qos.change(&mut job.qos);
+            self.reservations.change(&mut job.reservation);
+            self.wckeys.change(&mut job.wckey);
+            // Slurm's own reasons are one word; others are what an administrator wrote.
+            if !job.reason.chars().all(|character| character.is_ascii_alphanumeric() || character == '_') {
+                "Other".clone_into(&mut job.reason);
+            }
+        }
+        for row in &mut snapshot.entries {
+            self.partitions.change(&mut row.partition);
+            self.qos.change(&mut row.qos);
+        }
+        for row in &mut snapshot.running {
+            self.partitions.change(&mut row.partition);
+            self.qos.change(&mut row.qos);
+            self.wckeys.change(&mut row.wckey);
+        }
+    }
+
+    /// What says whose usage, step or accuracy it is.
+    fn usage(&mut self, row: &mut Usage) {
+        if let Some(mut book) = row.model.strip_prefix("book ").map(str::to_owned) {
+            self.books.change(&mut book);
+            row.model = format!("book {book}");
+        }
+        let (kind, book) = match row.of.split_once('@') {
+            Some((kind, book)) => (kind.to_owned(), Some(book.to_owned())),
+            None => (row.of.clone(), None),
+        };
+        match (row.model.as_str(), kind.as_str()) {
+            ("accuracy", _) | ("step", "User") => self.users.change(&mut row.key),
+            ("step", "Account") => self.accounts.change(&mut row.key),
+            ("step", "Parent") => {
+                let (account, user) = row.key.split_once(' ').unwrap_or((&row.key, ""));
+                let (mut account, mut user) = (account.to_owned(), user.to_owned());
+                self.accounts.change(&mut account);
+                self.users.change(&mut user);
+                row.key = if user.is_empty() { account } else { format!("{account} {user}") };
+            }
+            (_, "partition" | "Partition") => self.partitions.change(&mut row.key),
+            _ => (),
+        }
+        if let Some(mut book) = book {
+            self.books.change(&mut book);
+            row.of = format!("{kind}@{book}");
+        }
+    }
+
+    fn grant(&mut self, row: &mut Grant) {
+        match row.kind.as_str() {
+            "Account" => self.accounts.change(&mut row.name),
+            "User" => self.users.change(&mut row.name),
+            "Group" => self.groups.change(&mut row.name),
+            "QOS" => self.qos.change(&mut row.name),
+            _ => self.wckeys.change(&mut row.name),
+        }
+        row.partitions.iter_mut().for_each(|name| self.partitions.change(name));
+        self.books.change(&mut row.book);
+        row.place = row.place.rsplit('/').next().unwrap_or_default().to_owned();
+    }
+
+    /// A name on a line of settings.
+    fn of_setting(&mut self, kind: &str, name: &mut String) {
+        // In whatever case they are written, they are in small letters elsewhere.
+        if matches!(kind, "Account" | "Parent" | "Department" | "QOS") {
+            name.make_ascii_lowercase();
+        }
+        let names = match kind {
+            // A number is no name.
+            "Group" if name.parse::<u32>().is_ok() => return,
+            "User" => &mut self.users,
+            "Account" | "Parent" | "Department" => &mut self.accounts,
+            "Partition" => &mut self.partitions,
+            "QOS" => &mut self.qos,
+            "WCKey" => &mut self.wckeys,
+            "Group" => &mut self.groups,
+            "Book" => &mut self.books,
+            _ => return,
+        };
+        names.change(name);
+    }
+
+    /// Those that texts may have, with what they are called now.
+    fn known(&self) -> HashMap<&str, &str> {
+        let Self { users, accounts, partitions, qos, reservations, wckeys, books, groups: _ } = self;
+        let all = [users, accounts, partitions, qos, reservations, wckeys, books];
+        all.into_iter().flat_map(|names| &names.known).map(|(name, other)| (&**name, &**other)).collect()
+    }
 }
 
 /// A line of settings with other names in `Name=` and `Partition=`: `change` gets the kind of each.

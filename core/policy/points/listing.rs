@@ -10,6 +10,7 @@ use super::tables::Object;
 use super::{Plan, Points, TargetUsage};
 use crate::rules::targets::{percentage, Cap, Measure, Side, Totals};
 use crate::settings::{TargetKind, TargetType};
+use crate::ties::same;
 use crate::tree::{Node, ShareTree};
 
 /// Whom a target is for.
@@ -308,7 +309,7 @@ impl Points {
         };
         let mut values = plans.iter().map(value);
         let first = values.next()??;
-        values.all(|other| other.is_some_and(|other| other.to_bits() == first.to_bits())).then_some(first)
+        values.all(|other| other.is_some_and(|other| same(other, first))).then_some(first)
     }
 
     /// Whether the weight of FS depends on who else a job belongs to.

@@ -140,6 +140,11 @@ fn assert_row(found: &Value, row: &ModelShown, what: &str) {
     let is_close = row.allowed.is_some_and(|allowed| (allowed - row.used).abs() < 1e-9 * allowed);
     if !is_close {
         assert_eq!(found["is_beyond"], row.beyond, "{what}");
+        // What rounding leaves of a distance of 0 is none for one of both.
+        let is_nothing = row.path.or(row.distance).is_some_and(|distance| distance.abs() < 1e-9);
+        if is_nothing && found["points"].as_f64().is_none_or(|points| points.abs() < 1e-6) {
+            return;
+        }
         near(&found["points"], row.points, &format!("{what}: points"));
     }
 }

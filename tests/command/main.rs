@@ -26,5 +26,6 @@ mod shown;
 mod site;
 mod unknown;
 mod versions;
+mod waits;
 mod what_if;
 mod written;

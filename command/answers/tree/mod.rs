@@ -2,6 +2,7 @@
 
 pub mod page;
 mod text;
+mod waits;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use multifactor2_snapshot::records::Running;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::waits::{History, Waits};
 use super::{finite, Answer, Ask, Report};
 use crate::answers::grants::{grants, GrantRow};
 use crate::error::Error;
@@ -25,7 +27,7 @@ use crate::progress::Progress;
 /// Shows accounts and users with shares, usage, standing, tickets, waiting and running jobs
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  multifactor2 tree\n  multifactor2 tree -A c -P\n  multifactor2 tree --json --at +7-0\n  multifactor2 tree --html tree.html --svg tree.svg"
+    after_help = "Examples:\n  multifactor2 tree\n  multifactor2 tree -A c -P\n  multifactor2 tree --json --at +7-0\n  multifactor2 tree --html tree.html --svg tree.svg\n  multifactor2 tree --waits --since now-30days"
 )]
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
@@ -35,6 +37,8 @@ pub struct Arguments {
     /// Your own rows
     #[arg(long)]
     pub me: bool,
+    #[command(flatten)]
+    pub history: History,
     #[command(flatten)]
     pub files: Files,
     /// Writes a picture of the tree
@@ -47,21 +51,26 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "accounts and users with shares, usage, LevelFS, tickets, waiting and running jobs";
+    const ANSWERS: &'static str = "accounts and users with shares, usage, LevelFS, tickets, waiting and running jobs; with `--waits` finished jobs and how long they waited";
     const EXAMPLE: &'static str = "multifactor2 tree -A c";
-    const COLUMNS: &'static [&'static [Described]] = &[text::COLUMNS];
+    const COLUMNS: &'static [&'static [Described]] = &[text::COLUMNS, waits::COLUMNS];
 
     fn schemas() -> Vec<Schema> {
-        vec![Tree::schema()]
+        vec![Tree::schema(), Waits::schema()]
     }
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
+        let since = self.history.since()?;
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(&Needs::default(), &progress)?;
         let model = self.of.model(&snapshot)?;
         let mut filter = self.filter.clone();
         if self.me {
             filter.users.push(own_name()?);
+        }
+        if let Some(since) = since {
+            let waits = waits::waits(&model, &filter, since, &self.of.input, progress)?;
+            return waits::printout(&model, waits, self, terminal);
         }
         let tree = tree(&model, &filter);
         if self.files.html.is_none() && self.svg.is_none() {

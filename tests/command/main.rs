@@ -4,6 +4,7 @@ mod answers;
 mod as_shown;
 mod books;
 mod browser;
+mod coming_from;
 mod example;
 mod figures;
 mod forecast;

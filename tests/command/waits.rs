@@ -646,6 +646,22 @@ fn what_is_missing_is_said() {
 }
 
 #[test]
+fn it_is_said_how_many_were_read() {
+    let place = Place::new(small());
+    let lines = (0..6000).map(|id| job(3, "u", "a", 1, 1).cells(id).join("\u{1e}") + "\n");
+    place.site.write("jobs", &lines.collect::<String>());
+    place
+        .site
+        .write("sacct", &SACCT.replace("[ ! -f \"$SITE/fails\" ]", "sleep 3; [ ! -f \"$SITE/fails\" ]"));
+    let mut command = place.site.command();
+    command.args(["tree", "--waits", "--json", "--since", "now-2days"]).env("TERM", "xterm");
+    let (out, shown) = crate::progress::on_a_terminal(command);
+    assert!(out.contains("\"jobs\": 6000"), "{out}");
+    assert!(shown.contains("Reading jobs from sacct") && shown.contains(", 5000 records, "), "{shown:?}");
+    assert!(shown.ends_with("\r\u{1b}[K"), "{shown:?}");
+}
+
+#[test]
 fn a_page_has_the_same_rows() {
     let place = Place::new(small());
     let jobs = [job(3, "u", "a", 100, 10), job(99, "<b>", "<script>", 1, 1)];

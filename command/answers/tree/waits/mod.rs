@@ -2,7 +2,7 @@
 //! jobs; this is what came of them, as `showstats -T` of Moab has it.
 //!
 //! A job counts where its association is today, else by the names of its account and user. What has no place in the tree any more has rows of its own, so that
-//! rows add up to what sacct shows. Each job is kept as four bytes, its wait: percentiles are exact, and ten million jobs take forty megabytes.
+//! rows add up to what sacct shows. Each job is kept as four bytes, its wait: percentiles are exact, and ten million jobs take 40 to 80 megabytes.
 
 mod read;
 mod sums;
@@ -186,7 +186,7 @@ pub fn waits(
             }
             read += 1;
             if read % OFTEN == 0 {
-                progress.step(format!("{begin}, {read} jobs"));
+                progress.step(format!("{begin}, {read} records"));
             }
             Ok(())
         })?;

@@ -645,6 +645,25 @@ fn what_is_missing_is_said() {
     assert!(!as_user(true).contains("PurgeJobAfter"));
 }
 
+/// No jobs that wait or run: slurmctld has the tree alone to tell.
+#[test]
+fn slurmctld_is_asked_for_the_tree_alone() {
+    let place = Place::new(small());
+    place.jobs(&[job(6, "ada", "physics", 60, 100)]);
+    let since = now() - 2 * 86_400;
+    let said = place.ask(since, "--live");
+    let asked: Vec<&str> = said.calls.iter().map(|call| call.split(' ').next().unwrap()).collect();
+    assert!(asked.contains(&"sshare") && asked.contains(&"sacct"), "{asked:?}");
+    assert!(!asked.contains(&"squeue") && !asked.contains(&"sprio"), "{asked:?}");
+    // What cannot be known of priorities is no matter here.
+    assert!(said.out.contains("physics") && !said.out.contains("FAIRSHARE"), "{}", said.out);
+    let answer = place.answer(since, "--live");
+    assert_eq!(
+        (&row(&answer, "root", "")["jobs"], &row(&answer, "physics", "")["of"]),
+        (&1.into(), &"account".into())
+    );
+}
+
 #[test]
 fn it_is_said_how_many_were_read() {
     let place = Place::new(small());

@@ -62,7 +62,8 @@ impl Ask for Arguments {
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let since = self.history.since()?;
         let progress = Progress::begin();
-        let snapshot = self.of.snapshot(&Needs::default(), &progress)?;
+        let needs = Needs { tree_only: self.history.waits, ..Needs::default() };
+        let snapshot = self.of.snapshot(&needs, &progress)?;
         let model = self.of.model(&snapshot)?;
         let mut filter = self.filter.clone();
         if self.me {
@@ -70,7 +71,7 @@ impl Ask for Arguments {
         }
         if let Some(since) = since {
             let waits = waits::waits(&model, &filter, since, &self.of.input, progress)?;
-            return waits::printout(&model, waits, self, terminal);
+            return waits::printout(model, waits, self, terminal);
         }
         let tree = tree(&model, &filter);
         if self.files.html.is_none() && self.svg.is_none() {

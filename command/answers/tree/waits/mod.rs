@@ -256,10 +256,12 @@ fn hidden(config: &BTreeMap<String, String>, slurmdbd: OfSlurmdbd, input: &input
 ///
 /// # Errors
 /// A column is asked for that there is not, or a file cannot be written.
-pub fn printout(model: &Model<'_>, waits: Waits, asked: &Arguments, terminal: Terminal) -> Result<Printout, Error> {
+pub fn printout(mut model: Model<'_>, waits: Waits, asked: &Arguments, terminal: Terminal) -> Result<Printout, Error> {
+    // What could not be known is of priorities, which are not in this answer.
+    model.notes.clear();
     match &asked.files.html {
-        Some(file) => write_page(model, waits, &asked.printed, ("Finished jobs and their waits", file)),
-        None => show::printout(model, waits, asked.of.form, &asked.printed, terminal),
+        Some(file) => write_page(&model, waits, &asked.printed, ("Finished jobs and their waits", file)),
+        None => show::printout(&model, waits, asked.of.form, &asked.printed, terminal),
     }
 }
 

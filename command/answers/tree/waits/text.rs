@@ -69,26 +69,35 @@ impl Waits {
         ]
     }
 
+    /// What is not as its row or column says.
+    fn sentences(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        if self.rows.iter().any(|row| !row.in_tree) {
+            sentences.push(if self.partial_tree {
+                "(not seen): you see a part of the tree only, and these are not in it.".to_owned()
+            } else {
+                "(gone): not in today's tree any more.".to_owned()
+            });
+        }
+        match self.never_started {
+            0 => (),
+            1 => sentences.push("One job ended without a start, and is not counted.".to_owned()),
+            many => sentences.push(format!("{many} jobs ended without a start, and are not counted.")),
+        }
+        sentences
+    }
+
     fn page(&self, table: &Table, about: &About, printed: &Printed, terminal: Terminal) -> Page {
         let mut page = Page::new(terminal);
         page.headline(&format!("Jobs that ended from {} to {}, as sacct has them.", time(self.since), time(self.until)));
         page.paragraph("Wait: Start - Eligible. XFactor: (wait + run) / run. AvgXF: (wait + run) / time limit.");
         page.ready("\n");
         page.table(table, !printed.noheader);
-        page.ready("\n");
-        if self.rows.iter().any(|row| !row.in_tree) {
-            page.paragraph(if self.partial_tree {
-                "(not seen): you see a part of the tree only, and these are not in it."
-            } else {
-                "(gone): not in today's tree any more."
-            });
+        let sentences = self.sentences();
+        if !sentences.is_empty() || !self.remarks.is_empty() {
+            page.ready("\n");
         }
-        if self.never_started > 0 {
-            page.paragraph(&match self.never_started {
-                1 => "One job ended without a start, and is not counted.".to_owned(),
-                many => format!("{many} jobs ended without a start, and are not counted."),
-            });
-        }
+        sentences.iter().for_each(|sentence| page.paragraph(sentence));
         self.remarks.iter().for_each(|remark| page.warning(remark));
         close(&mut page, about);
         page

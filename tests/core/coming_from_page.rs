@@ -19,6 +19,7 @@ const NAMES: &str = "
     ENABLEFSVIOLATIONPREEMPTION FSTREE SHARES MEMBERLIST FSTREEISREQUIRED FSTREEUSERISREQUIRED FSTREEACLPOLICY
     FSTREETIERMULTIPLIER FSTREECAP FSTREEISPROPORTIONAL FSMOSTSPECIFICLIMIT MAXJOB MAXSUBMITJOBS MAXPROC MAXWC MAXIJOB qlist adef fstree
     identity EPOCHTIME showfs mdiag showstats showq checkjob showstart showconfig mcredctl mschedctl changeparam
+    diagnose mjobctl resetstats
     policy_hierarchy ticket_policy_hierarchy weight_tickets_functional weight_tickets_share weight_user weight_project
     weight_department weight_job share_override_tickets share_functional_shares max_functional_jobs_to_schedule
     max_pending_tasks_per_job halftime halflife_decay_list finished_jobs compensation_factor usage_weight_list weight_ticket weight_urgency

@@ -120,6 +120,7 @@ mod tests {
         }
         assert_eq!(with(2, "170"), Outcome::Finished(Job { wait: 0, ..job.clone() }));
         assert_eq!(with(1, ""), Outcome::Finished(Job { association: 0, ..job }));
+        assert_eq!(with(10, ""), outcome(&GOOD, (200, 300)), "it has run");
         for (end, is_in) in [("199", false), ("200", true), ("299", true), ("300", false), ("Unknown", false)] {
             assert_eq!(matches!(with(4, end), Outcome::Finished(_)), is_in, "{end}");
         }

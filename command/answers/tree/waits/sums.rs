@@ -214,3 +214,24 @@ impl Forest {
         wanted
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 19 of 20 are 95 %, and of 21 there have to be 20.
+    #[test]
+    fn percentiles_are_waits_of_jobs() {
+        for (count, due) in [(1, 1), (19, 19), (20, 19), (21, 20), (40, 38), (100, 95), (101, 96)] {
+            let mut forest = Forest::default();
+            // In no order.
+            for place in 0..count {
+                let wait = (place * 7919) % count + 1;
+                forest.add(&Job { association: 0, user: "u", account: "a", wait, run: 0, cpu_seconds: 0, limit: None });
+            }
+            let rows = forest.rows(&Filter::default());
+            assert_eq!(rows.iter().map(|row| row.of).collect::<Vec<_>>(), [Of::Others, Of::Account, Of::User]);
+            assert!(rows.iter().all(|row| row.jobs == u64::from(count) && row.wait95 == Some(due)), "{count}: {rows:?}");
+        }
+    }
+}

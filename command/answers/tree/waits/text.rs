@@ -29,7 +29,9 @@ impl Waits {
     fn table(&self, printed: &Printed, terminal: Terminal) -> Result<(Table, Option<String>), Error> {
         let is_for_people = printed.form() == Form::Columns;
         let mut table = Table::of(COLUMNS);
-        self.rows.iter().for_each(|row| table.row(self.cells(row, is_for_people)));
+        for row in &self.rows {
+            table.row(self.cells(row, is_for_people));
+        }
         let names = COLUMNS[..FOR_PEOPLE].iter().map(|(name, _)| name.trim_end_matches('>').to_owned());
         if is_for_people && printed.format.is_empty() {
             table.choose(&names.collect::<Vec<_>>())?;
@@ -97,8 +99,12 @@ impl Waits {
         if !sentences.is_empty() || !self.remarks.is_empty() {
             page.ready("\n");
         }
-        sentences.iter().for_each(|sentence| page.paragraph(sentence));
-        self.remarks.iter().for_each(|remark| page.warning(remark));
+        for sentence in &sentences {
+            page.paragraph(sentence);
+        }
+        for remark in &self.remarks {
+            page.warning(remark);
+        }
         close(&mut page, about);
         page
     }

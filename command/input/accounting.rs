@@ -124,7 +124,7 @@ pub fn lacks_jobs(config: &BTreeMap<String, String>) -> Option<&'static str> {
 /// What `sacctmgr show config` says of slurmdbd, behind what it says of this host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfSlurmdbd {
-    /// `PrivateData` has `jobs`; `None` where it does not say.
+    /// `PrivateData` has `jobs`; `None` where it does not say. That of 26.05 has there what slurm.conf of this host says.
     pub hides_jobs: Option<bool>,
     /// Before when jobs may have been purged (`PurgeJobAfter`), in seconds since 1970; `None` for never.
     pub purged: Option<i64>,
@@ -139,7 +139,10 @@ impl OfSlurmdbd {
             let mut pairs = own.lines().filter_map(|line| line.split_once('='));
             pairs.find(|(known, _)| known.trim() == name).map(|(_, value)| value.trim())
         };
-        let hides_jobs = value("PrivateData").map(|list| list.split(',').any(|word| word.trim() == "jobs"));
+        // Its own storage is a database.
+        let is_own = value("StorageType").is_some_and(|storage| storage != "accounting_storage/slurmdbd");
+        let list = value("PrivateData").filter(|_| is_own);
+        let hides_jobs = list.map(|list| list.split(',').any(|word| word.trim() == "jobs"));
         Self { hides_jobs, purged: value("PurgeJobAfter").and_then(|value| before(value, now)) }
     }
 }
@@ -265,7 +268,7 @@ mod tests {
             ("", None, None),
         ] {
             let text =
-                format!("PrivateData = jobs\nSLURM_VERSION = x\n\nSlurmDBD configuration:\n{lines}\nx = y\n");
+                format!("PrivateData = jobs\nSLURM_VERSION = x\n\nSlurmDBD configuration:\n{lines}\nStorageType = accounting_storage/mysql\n");
             let due = OfSlurmdbd { hides_jobs, purged: purged.map(|before| now - before) };
             assert_eq!(OfSlurmdbd::read(&text, now), due, "{lines}");
         }

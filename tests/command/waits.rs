@@ -33,7 +33,7 @@ cat - "$SITE/jobs" | sed "s/\x1e/$d/g"
 const SACCTMGR: &str = r#"#!/bin/sh
 case "$*" in
 "show config") cat "$SITE/slurmdbd" 2>/dev/null || { echo "sacctmgr: error: no slurmdbd" >&2; exit 1; };;
-*AdminLevel) cat "$SITE/level" 2>/dev/null || exit 1;;
+*AdminLevel,Coordinators) cat "$SITE/level" 2>/dev/null || exit 1;;
 *) exit 1;;
 esac
 "#;
@@ -94,7 +94,7 @@ impl Place {
             site.write(name, script);
             fs::set_permissions(site.path(name), fs::Permissions::from_mode(0o755)).unwrap();
         }
-        site.write("slurmdbd", "PrivateData = jobs\n\nSlurmDBD configuration:\nPrivateData            = none\nPurgeJobAfter = NONE\n");
+        site.write("slurmdbd", "PrivateData = jobs\n\nSlurmDBD configuration:\nPrivateData            = none\nPurgeJobAfter = NONE\nStorageType = accounting_storage/mysql\n");
         let place = Self { site, tree };
         place.save(false);
         place.jobs(&[]);
@@ -604,31 +604,31 @@ fn what_is_missing_is_said() {
     let slurm_user = config.lines().find(|line| line.starts_with("SlurmUser ")).unwrap().to_owned();
     fs::write(&path, config.replace(&slurm_user, "SlurmUser               = slurm(64030)")).unwrap();
     crate::site::path_as("ada", &place.site.path(""));
-    let says =
-        |slurmdbd: &str| place.site.write("slurmdbd", &format!("\nSlurmDBD configuration:\n{slurmdbd}\n"));
-    for (slurmdbd, level, due) in [
-        (
-            "PrivateData = jobs,users",
-            Some("None\n"),
-            "PrivateData=jobs in slurmdbd.conf: sacct shows your own jobs",
-        ),
-        (
-            "PrivateData = jobs",
-            None,
-            "PrivateData=jobs in slurmdbd.conf: unless you are an operator, sacct shows",
-        ),
-        ("PrivateData = jobs", Some("Operator\n"), ""),
-        ("PrivateData = none", None, ""),
-        (
-            "Other = x",
-            Some("None\n"),
-            "sacctmgr does not tell PrivateData of slurmdbd.conf. If it has jobs, sacct shows",
-        ),
+    let says = |slurmdbd: &str| {
+        let text = format!("\nSlurmDBD configuration:\nStorageType = accounting_storage/mysql\n{slurmdbd}\n");
+        place.site.write("slurmdbd", &text);
+    };
+    let sure = "PrivateData=jobs in slurmdbd.conf: sacct shows your own jobs";
+    let unless = "PrivateData=jobs in slurmdbd.conf: unless you are an operator, sacct shows";
+    let perhaps = "sacctmgr does not tell PrivateData of slurmdbd.conf. If it has jobs, sacct shows";
+    let (own_jobs, all_jobs) = ("ada", "u");
+    for (slurmdbd, level, user, due) in [
+        ("PrivateData = jobs,users", Some("None|"), own_jobs, sure),
+        ("PrivateData = jobs", None, own_jobs, unless),
+        ("PrivateData = jobs", Some("Operator|"), all_jobs, ""),
+        ("PrivateData = jobs", Some("Administrator|a,b"), all_jobs, ""),
+        ("PrivateData = none", None, own_jobs, ""),
+        // Not told. Others' jobs are seen where nothing is hidden, or by who coordinates.
+        ("Other = x", Some("None|"), own_jobs, perhaps),
+        ("Other = x", Some("None|"), all_jobs, ""),
+        ("Other = x", Some("None|a"), all_jobs, perhaps),
+        ("Other = x", None, all_jobs, perhaps),
     ] {
+        place.jobs(&[job(3, user, "a", 1, 1)]);
         says(slurmdbd);
         let _ = fs::remove_file(place.site.path("level"));
         if let Some(level) = level {
-            place.site.write("level", level);
+            place.site.write("level", &format!("{level}\n"));
         }
         let text = as_user(true);
         let is_hidden = text.contains("the numbers are of these alone");

@@ -158,7 +158,8 @@ pub fn waits(
     }
     let until = now();
     let slurmdbd = slurmdbd(input, until);
-    remarks.extend(hidden(&config, slurmdbd, input));
+    let asker = Asker::of(&config, input);
+    let mut sees_others = false;
     if let Some(purged) = slurmdbd.purged.filter(|purged| since < *purged) {
         remarks.push(format!(
             "PurgeJobAfter in slurmdbd.conf: jobs that ended before {} may be gone, and are then in no number.",
@@ -178,6 +179,7 @@ pub fn waits(
         let (from, to) = (months::shown(month.from), months::shown(month.until));
         let arguments = ["-M", cluster, "-S", &from, "-E", &to];
         accounting::each(arguments, &ASKED, |cells| {
+            sees_others |= cells[read::USER] != asker.name;
             match read::outcome(&cells, (month.from, month.until)) {
                 Outcome::Finished(job) => forest.add(&job),
                 Outcome::NeverStarted => never_started += 1,
@@ -192,6 +194,7 @@ pub fn waits(
         })?;
     }
     drop(progress);
+    remarks.extend(asker.hidden(slurmdbd.hides_jobs, sees_others));
     if let Some(first) = &left_out.first {
         remarks.push(format!(
             "sacct has {} with times or numbers that cannot be; left out. The first: {first}.",
@@ -229,27 +232,48 @@ fn slurmdbd(input: &input::Arguments, now: i64) -> OfSlurmdbd {
     sacctmgr(input, &["show", "config"]).map(|text| OfSlurmdbd::read(&text, now)).unwrap_or_default()
 }
 
-/// Whether slurmdbd hides jobs from who asks, in a sentence. Its `PrivateData` is not that of slurm.conf.
-fn hidden(config: &BTreeMap<String, String>, slurmdbd: OfSlurmdbd, input: &input::Arguments) -> Option<String> {
-    let uid = own_uid();
-    let slurm = config.get("SlurmUser").and_then(|user| slurm_text::config::uid(user));
-    if uid == 0 || slurm == Some(uid) || slurmdbd.hides_jobs == Some(false) {
-        return None;
+/// Who asks, as slurmdbd has it.
+#[derive(Clone, Debug, Default)]
+struct Asker {
+    name: String,
+    /// Root, `SlurmUser`, an operator or an administrator.
+    sees_all: bool,
+    /// Whether accounts are coordinated; `None` where nobody tells, nor who is an operator.
+    coordinates: Option<bool>,
+}
+
+impl Asker {
+    fn of(config: &BTreeMap<String, String>, input: &input::Arguments) -> Self {
+        let (uid, name) = (own_uid(), own_name().unwrap_or_default());
+        let slurm = config.get("SlurmUser").and_then(|user| slurm_text::config::uid(user));
+        if uid == 0 || slurm == Some(uid) {
+            return Self { name, sees_all: true, coordinates: None };
+        }
+        let user = format!("name={name}");
+        let words = ["-n", "-P", "show", "user", "where", &user, "withcoord", "format=AdminLevel,Coordinators"];
+        let text = sacctmgr(input, &words).unwrap_or_default();
+        let told = text.trim().split_once('|');
+        Self {
+            name,
+            sees_all: matches!(told, Some(("Operator" | "Administrator", _))),
+            coordinates: told.map(|(_, accounts)| !accounts.is_empty()),
+        }
     }
-    let level = own_name().ok().and_then(|name| {
-        let name = format!("name={name}");
-        sacctmgr(input, &["-n", "-P", "show", "user", "where", &name, "format=AdminLevel"])
-    });
-    let level = level.as_deref().map(str::trim).filter(|level| !level.is_empty());
-    if matches!(level, Some("Operator" | "Administrator")) {
-        return None;
+
+    /// Whether slurmdbd hides jobs, in a sentence. Its `PrivateData` is not that of slurm.conf.
+    fn hidden(&self, hides_jobs: Option<bool>, sees_others: bool) -> Option<String> {
+        let shows_others = sees_others && self.coordinates == Some(false);
+        if self.sees_all || hides_jobs == Some(false) || hides_jobs.is_none() && shows_others {
+            return None;
+        }
+        let whose =
+            "sacct shows your own jobs, and those of accounts that you coordinate: the numbers are of these alone.";
+        Some(match (hides_jobs, self.coordinates) {
+            (Some(_), Some(_)) => format!("PrivateData=jobs in slurmdbd.conf: {whose}"),
+            (Some(_), None) => format!("PrivateData=jobs in slurmdbd.conf: unless you are an operator, {whose}"),
+            (None, _) => format!("sacctmgr does not tell PrivateData of slurmdbd.conf. If it has jobs, {whose}"),
+        })
     }
-    let whose = "sacct shows your own jobs, and those of accounts that you coordinate: the numbers are of these alone.";
-    Some(match slurmdbd.hides_jobs {
-        Some(_) if level.is_some() => format!("PrivateData=jobs in slurmdbd.conf: {whose}"),
-        Some(_) => format!("PrivateData=jobs in slurmdbd.conf: unless you are an operator, {whose}"),
-        None => format!("sacctmgr does not tell PrivateData of slurmdbd.conf. If it has jobs, {whose}"),
-    })
 }
 
 /// In the form that is asked for.

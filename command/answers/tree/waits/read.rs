@@ -10,6 +10,9 @@ pub const COLUMNS: [&str; 11] = [
     "JobIDRaw", "AssocID", "Eligible", "Start", "End", "ElapsedRaw", "CPUTimeRAW", "TimelimitRaw", "User", "Account", "AllocTRES",
 ];
 
+/// The place of User among them.
+pub const USER: usize = 8;
+
 /// A job that has started and finished. Times are in seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job<'r> {

@@ -142,7 +142,7 @@ fn every_example_in_the_help_works() {
     for question in Cli::command().get_subcommands() {
         let help = question.get_after_help().map(ToString::to_string).unwrap_or_default();
         let of_help = help.lines().filter_map(|line| line.trim().strip_prefix("multifactor2 "));
-        // Not of a snapshot: tests/command/reconcile.rs and waits.rs.
+        // Not of a snapshot: tests/command/reconcile.rs and tests/command/waits.
         let of_help = of_help.filter(|line| !line.contains("--reconcile") && !line.contains("--waits"));
         // Those of the page stand between backquotes.
         let name = question.get_name();

@@ -303,7 +303,9 @@ fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str,
     let elsewhere = match seen {
         Live(test) => Some((include_str!("live.rs"), test)),
         OnTerminal(test) => Some((include_str!("outputs.rs"), test)),
-        OnController(test) => Some((concat!(include_str!("reconcile.rs"), include_str!("waits.rs")), test)),
+        OnController(test) => {
+            Some((concat!(include_str!("reconcile.rs"), include_str!("waits/mod.rs")), test))
+        }
         _ => None,
     };
     if let Some((file, test)) = elsewhere {

@@ -172,11 +172,16 @@ fn time(text: &str, snapshot: &Snapshot) -> Result<i64, Error> {
         let seconds = i64::try_from(seconds).map_err(|_| bad())?;
         return snapshot.about.time.checked_add(seconds).ok_or_else(bad);
     }
+    date(text).ok_or_else(bad)
+}
+
+/// `YYYY-MM-DD[Thh:mm[:ss]]` in the zone of who asks, or seconds since 1970.
+pub fn date(text: &str) -> Option<i64> {
     if let Ok(seconds) = text.parse::<u32>() {
-        return Ok(i64::from(seconds));
+        return Some(i64::from(seconds));
     }
-    let Some(Value::Date(date)) = Kind::Date.read(text) else { return Err(bad()) };
-    dates::seconds(&date, &TimeZone::system()).ok_or_else(bad)
+    let Some(Value::Date(date)) = Kind::Date.read(text) else { return None };
+    dates::seconds(&date, &TimeZone::system())
 }
 
 /// The name of who asks: that of the uid. The environment says it only where nobody knows the uid, as `su` and `sudo` may leave the name of

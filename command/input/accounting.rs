@@ -3,10 +3,13 @@
 //! Users write what stands in some columns: any letter, also bars and ends of lines. So sacct divides columns by a text of chance,
 //! which nobody can have written. The last column that is asked for has no text of users.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
+
+use jiff::{Timestamp, ToSpan as _};
 
 use crate::error::Error;
 
@@ -80,6 +83,83 @@ impl Sacct {
     }
 }
 
+/// Each record but the header, until one is refused: what is wrong with it.
+///
+/// # Errors
+/// sacct cannot be run or fails, or not all of what it printed are records; or one is refused.
+pub fn each<const N: usize>(
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    columns: &[&str; N],
+    mut take: impl FnMut([&str; N]) -> Result<(), String>,
+) -> Result<(), Error> {
+    let failed = |why: String| Error::Source(format!("sacct: {why}"));
+    let mut sacct = Sacct::start(arguments, columns)?;
+    let mut has_header = false;
+    while let Some(cells) = sacct.record().map_err(|error| failed(error.to_string()))? {
+        if std::mem::replace(&mut has_header, true) {
+            let cells = cells.try_into().map_err(|_| failed("a row has other columns".to_owned()))?;
+            take(cells).map_err(failed)?;
+        }
+    }
+    sacct.end().map_err(failed)?;
+    if !has_header || sacct.records.left_out > 0 {
+        return Err(failed(
+            "what it printed is cut off, or no answer: see whether sacct works here".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// Why slurmdbd has no jobs, by the answer of `scontrol show config`; `None` where it has them.
+pub fn lacks_jobs(config: &BTreeMap<String, String>) -> Option<&'static str> {
+    let value = |name: &str| config.get(name).map(String::as_str).unwrap_or_default();
+    if value("AccountingStorageType") != "accounting_storage/slurmdbd" {
+        return Some("AccountingStorageType in slurm.conf is not accounting_storage/slurmdbd, so there is no accounting to ask");
+    }
+    let has_none =
+        value("AccountingStorageEnforce").split(',').any(|word| word.eq_ignore_ascii_case("nojobs"));
+    has_none.then_some("AccountingStorageEnforce in slurm.conf has nojobs, so slurmdbd has no jobs")
+}
+
+/// What `sacctmgr show config` says of slurmdbd, behind what it says of this host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfSlurmdbd {
+    /// `PrivateData` has `jobs`; `None` where it does not say. That of 26.05 has there what slurm.conf of this host says.
+    pub hides_jobs: Option<bool>,
+    /// Before when jobs may have been purged (`PurgeJobAfter`), in seconds since 1970; `None` for never.
+    pub purged: Option<i64>,
+}
+
+impl OfSlurmdbd {
+    /// Of what it prints at a time.
+    pub fn read(text: &str, now: i64) -> Self {
+        // Both have their PrivateData.
+        let own = text.split_once("\nSlurmDBD configuration").map_or("", |(_, own)| own);
+        let value = |name: &str| {
+            let mut pairs = own.lines().filter_map(|line| line.split_once('='));
+            pairs.find(|(known, _)| known.trim() == name).map(|(_, value)| value.trim())
+        };
+        // Its own storage is a database.
+        let is_own = value("StorageType").is_some_and(|storage| storage != "accounting_storage/slurmdbd");
+        let list = value("PrivateData").filter(|_| is_own);
+        let hides_jobs = list.map(|list| list.split(',').any(|word| word.trim() == "jobs"));
+        Self { hides_jobs, purged: value("PurgeJobAfter").and_then(|value| before(value, now)) }
+    }
+}
+
+/// A time before now: `36 hours*`, `30 days`, `12 months`.
+fn before(value: &str, now: i64) -> Option<i64> {
+    let mut words = value.split_ascii_whitespace();
+    let count: i64 = words.next()?.trim_end_matches('*').parse().ok()?;
+    let span = match words.next()?.trim_end_matches('*') {
+        "hours" => count.hours(),
+        "days" => (count * 24).hours(),
+        _ => count.months(),
+    };
+    let now = Timestamp::from_second(now).ok()?.to_zoned(jiff::tz::TimeZone::UTC);
+    now.checked_sub(span).ok().map(|time| time.timestamp().as_second())
+}
+
 impl Drop for Sacct {
     fn drop(&mut self) {
         // Nobody reads it any more.
@@ -94,11 +174,13 @@ struct Records<R> {
     delimiter: String,
     columns: usize,
     record: String,
+    /// How many were too long or cut off.
+    left_out: u64,
 }
 
 impl<R: BufRead> Records<R> {
     fn new(reader: R, delimiter: String, columns: usize) -> Self {
-        Self { reader, delimiter, columns, record: String::new() }
+        Self { reader, delimiter, columns, record: String::new(), left_out: 0 }
     }
 
     /// The next one; one that is too long, or cut off, is left out.
@@ -108,6 +190,8 @@ impl<R: BufRead> Records<R> {
         loop {
             line.clear();
             if self.reader.by_ref().take(LONGEST as u64).read_until(b'\n', &mut line)? == 0 {
+                self.left_out += u64::from(!self.record.is_empty());
+                self.record.clear();
                 return Ok(None);
             }
             self.record.push_str(&String::from_utf8_lossy(&line));
@@ -116,6 +200,7 @@ impl<R: BufRead> Records<R> {
                 break;
             }
             if cells > self.columns || self.record.len() > LONGEST {
+                self.left_out += 1;
                 self.record.clear();
             }
         }
@@ -162,5 +247,30 @@ mod tests {
                 "3 ,  , FAILED"
             ]
         );
+        assert_eq!(records.left_out, 1);
+        assert!(records.next().unwrap().is_none() && records.left_out == 1);
+    }
+
+    #[test]
+    fn what_slurmdbd_says_of_itself_is_not_what_slurm_conf_says() {
+        // 2027-03-31 00:00:00
+        let now = 1_806_451_200;
+        for (lines, hides_jobs, purged) in [
+            ("PrivateData = none\nPurgeJobAfter          = 36 hours*", Some(false), Some(36 * 3600)),
+            ("PrivateData = accounts,jobs\nPurgeJobAfter = 30 days", Some(true), Some(30 * 86_400)),
+            // 28 February
+            ("PurgeJobAfter          = 1 months*", None, Some(31 * 86_400)),
+            (
+                "PrivateData = events\nPurgeJobAfter          = NONE\nPurgeResvAfter = 1 days",
+                Some(false),
+                None,
+            ),
+            ("", None, None),
+        ] {
+            let text =
+                format!("PrivateData = jobs\nSLURM_VERSION = x\n\nSlurmDBD configuration:\n{lines}\nStorageType = accounting_storage/mysql\n");
+            let due = OfSlurmdbd { hides_jobs, purged: purged.map(|before| now - before) };
+            assert_eq!(OfSlurmdbd::read(&text, now), due, "{lines}");
+        }
     }
 }

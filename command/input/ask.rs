@@ -45,6 +45,8 @@ pub struct Question<'a> {
     pub user: Option<String>,
     /// The name of who asks, whose rights are looked for where jobs are named.
     pub asker: Option<String>,
+    /// Associations alone.
+    pub tree_only: bool,
 }
 
 /// Runs a command.
@@ -99,6 +101,10 @@ pub fn rest(texts: &mut Texts, question: &Question<'_>, run: Run<'_>) {
     let release = slurm_text::config::release(texts.text(commands::CONFIG));
     texts.manifest.jobs.clone_from(&question.jobs);
     texts.manifest.user.clone_from(&question.user);
+    if question.tree_only {
+        let calls = [commands::associations(question.cluster, &[]), commands::shares(question.cluster)];
+        return several(texts, &calls, run);
+    }
     let mut calls = Vec::new();
     let queue = commands::queue(question.cluster, &texts.manifest, release);
     let (mut jobs, mut users) = (Vec::new(), Vec::new());

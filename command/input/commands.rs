@@ -116,12 +116,12 @@ pub fn config(cluster: Option<&str>) -> Call {
 
 /// The others that every answer but `cost` and `check` needs: of all jobs and users, or of these.
 pub fn calls(cluster: Option<&str>, jobs: &[u32], users: &[String]) -> Vec<Call> {
-    vec![
-        partitions(cluster),
-        associations(cluster, users),
-        of(cluster, call(SHARES, "sshare", &["-a", "-P", "-o", &SHARE_COLUMNS.join(",")])),
-        priorities(cluster, jobs),
-    ]
+    vec![partitions(cluster), associations(cluster, users), shares(cluster), priorities(cluster, jobs)]
+}
+
+/// Shares and usage of all associations.
+pub fn shares(cluster: Option<&str>) -> Call {
+    of(cluster, call(SHARES, "sshare", &["-a", "-P", "-o", &SHARE_COLUMNS.join(",")]))
 }
 
 /// Accounts, users and QOS; of users these only, where some are named.

@@ -67,6 +67,8 @@ pub struct Needs {
     pub now: Vec<String>,
     /// The limits of these users, and of those of `now`; else only of those whose job a limit holds.
     pub limits_of: Option<Vec<String>>,
+    /// The tree alone, and no jobs.
+    pub tree_only: bool,
 }
 
 impl Needs {
@@ -133,7 +135,11 @@ fn live(
             Err(problem) => not_used.push(problem),
         }
     }
-    progress.step("Asking squeue, sprio, sshare and scontrol");
+    progress.step(if needs.tree_only {
+        "Asking sshare and scontrol"
+    } else {
+        "Asking squeue, sprio, sshare and scontrol"
+    });
     let question = Question {
         cluster,
         qos: needs.qos,
@@ -141,6 +147,7 @@ fn live(
         jobs: needs.jobs.clone(),
         user: needs.user.clone(),
         asker: options::own_name().ok(),
+        tree_only: needs.tree_only,
     };
     ask::rest(&mut texts, &question, run);
     progress.step("Reading what Slurm said");

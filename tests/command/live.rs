@@ -49,14 +49,15 @@ esac
 "#;
 
 /// A host with commands of Slurm, and a directory for what the plugin writes.
-struct Site {
+pub struct Site {
     directory: TempDir,
 }
 
-struct Said {
-    out: String,
-    err: String,
-    calls: Vec<String>,
+/// What the command printed, and how it called Slurm.
+pub struct Said {
+    pub out: String,
+    pub err: String,
+    pub calls: Vec<String>,
 }
 
 impl Said {
@@ -66,7 +67,7 @@ impl Said {
 }
 
 impl Site {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let site = Self { directory: tempfile::tempdir().unwrap() };
         fs::set_permissions(site.path(""), fs::Permissions::from_mode(0o755)).unwrap();
         for directory in ["now", "spool"] {
@@ -87,16 +88,16 @@ impl Site {
         site
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).unwrap();
     }
 
     /// Another word in a recorded answer.
-    fn change(&self, name: &str, from: &str, to: &str) {
+    pub fn change(&self, name: &str, from: &str, to: &str) {
         let path = self.path(&format!("{name}.txt"));
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.contains(from), "{name}: {from}");
@@ -104,7 +105,7 @@ impl Site {
     }
 
     /// What the plugin would write, so many seconds ago.
-    fn save(&self, age: i64, edit: impl FnOnce(&mut Snapshot)) {
+    pub fn save(&self, age: i64, edit: impl FnOnce(&mut Snapshot)) {
         let mut snapshot = assemble(&recorded::texts("24.11.5", "multifactor2-root"), None).unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let now = i64::try_from(now).unwrap();
@@ -125,15 +126,24 @@ impl Site {
         fs::set_permissions(self.path("spool/snapshot"), fs::Permissions::from_mode(0o644)).unwrap();
     }
 
-    fn ask(&self, words: &str) -> Said {
-        let _ = fs::remove_file(self.path("calls"));
-        let output = Command::new(env!("CARGO_BIN_EXE_multifactor2"))
-            .args(words.split(' '))
+    pub fn ask(&self, words: &str) -> Said {
+        self.said(self.command().args(words.split(' ')))
+    }
+
+    /// The command of this host, without a question.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_multifactor2"));
+        command
             .env("PATH", format!("{}:/usr/bin:/bin", self.directory.path().display()))
             .env("SLURM_CONF", self.path("slurm.conf"))
-            .env("SITE", self.directory.path())
-            .output()
-            .unwrap();
+            .env("SITE", self.directory.path());
+        command
+    }
+
+    /// What a command prints.
+    pub fn said(&self, command: &mut Command) -> Said {
+        let _ = fs::remove_file(self.path("calls"));
+        let output = command.output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let calls = fs::read_to_string(self.path("calls")).unwrap_or_default();
         Said {

@@ -142,8 +142,8 @@ fn every_example_in_the_help_works() {
     for question in Cli::command().get_subcommands() {
         let help = question.get_after_help().map(ToString::to_string).unwrap_or_default();
         let of_help = help.lines().filter_map(|line| line.trim().strip_prefix("multifactor2 "));
-        // For root on a controller: tests/command/reconcile.rs.
-        let of_help = of_help.filter(|line| !line.contains("--reconcile"));
+        // Not of a snapshot: tests/command/reconcile.rs and tests/command/waits.
+        let of_help = of_help.filter(|line| !line.contains("--reconcile") && !line.contains("--waits"));
         // Those of the page stand between backquotes.
         let name = question.get_name();
         let of_page: Vec<&str> = page
@@ -152,7 +152,7 @@ fn every_example_in_the_help_works() {
             .filter(|line| {
                 line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ') || rest.is_empty())
             })
-            .filter(|line| !line.contains("JOB"))
+            .filter(|line| !line.contains("JOB") && !line.contains("--waits"))
             .collect();
         assert!(
             !of_page.is_empty() && page.contains(&format!("| `{name}` |")),

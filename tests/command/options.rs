@@ -110,6 +110,8 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("tree", "--account", "", "--account c", Differs),
     ("tree", "--targets", "", "--targets", Says("The settings have no targets.")),
     ("tree", "--windows", "", "--windows", Says("The settings have no targets.")),
+    ("tree", "--waits", "", "--waits", OnController("every_cell_is_what_the_jobs_say")),
+    ("tree", "--since", "", "--since", OnController("every_cell_is_what_the_jobs_say")),
     ("tree", "--html", "", "--html page.html", Writes("page.html", "user2")),
     ("tree", "--svg", "", "--svg tree.svg", Writes("tree.svg", "<svg")),
     ("what-if", "--shares", "", "--shares b=90", Differs),
@@ -303,7 +305,9 @@ fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str,
     let elsewhere = match seen {
         Live(test) => Some((include_str!("live.rs"), test)),
         OnTerminal(test) => Some((include_str!("outputs.rs"), test)),
-        OnController(test) => Some((include_str!("reconcile.rs"), test)),
+        OnController(test) => {
+            Some((concat!(include_str!("reconcile.rs"), include_str!("waits/mod.rs")), test))
+        }
         _ => None,
     };
     if let Some((file, test)) = elsewhere {
@@ -399,6 +403,14 @@ fn options_that_do_not_go_together_are_refused() {
         "tree --html page.html --format job",
         "tree --from snapshot --cluster a",
         "tree --from snapshot --live",
+        "tree --waits",
+        "tree --since 2026-01-01",
+        "tree --waits --since 2026-01-01 --from snapshot",
+        "tree --waits --since 2026-01-01 --at +7-0",
+        "tree --waits --since 2026-01-01 --svg tree.svg",
+        "tree --waits --since 2026-01-01 --targets",
+        "tree --waits --since 2026-01-01 --windows",
+        "tree --waits --since 2026-01-01 --save kept --anonymise",
         "check --from snapshot --plugins .",
         "check --cluster a --plugins .",
         "check --save kept --plugins .",

@@ -34,7 +34,7 @@ fn command(slurm: &TempDir) -> Command {
 }
 
 /// What a command writes to its standard output, which is none, and to the terminal of its standard error.
-fn on_a_terminal(mut command: Command) -> (String, String) {
+pub fn on_a_terminal(mut command: Command) -> (String, String) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();

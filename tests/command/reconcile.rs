@@ -178,7 +178,7 @@ impl Site {
         site.command("scontrol", &format!("cat <<'X'\n{config}\nX"));
         site.command("squeue", &format!("printf '%s\\n' {}", alive.join(" ")));
         site.command("sdiag", "echo 'DBD Agent queue size: 0'");
-        site.command("sacctmgr", "echo 'PurgeJobAfter = NONE'");
+        site.command("sacctmgr", "printf '\\nSlurmDBD configuration:\\nPurgeJobAfter = NONE\\n'");
         let mut jobs = String::new();
         for (id, run) in (1..).zip(runs) {
             let [user, account, partition, qos, wckey] = run.words;
@@ -378,7 +378,7 @@ fn it_refuses_what_would_not_be_true() {
     assert!(said.status.code() == Some(3) && text(&said).contains("no slurmdbd"), "{}", text(&said));
     assert_eq!(site.correction(), None);
     // Jobs older than a day are gone: nothing is left that can be compared.
-    site.command("sacctmgr", "echo 'PurgeJobAfter = 1 days'");
+    site.command("sacctmgr", "printf '\\nSlurmDBD configuration:\\nPurgeJobAfter = 1 days\\n'");
     let said = text(&site.ask(&[], None)).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         said.contains("PurgeJobAfter")

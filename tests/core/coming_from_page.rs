@@ -1,5 +1,5 @@
 //! docs/coming-from.md: our lines are settings, and nothing that the schedulers before name is missing. `tests/daemons` has
-//! Slurm's lines.
+//! Slurm's lines, `tests/command` those of the command.
 
 use multifactor2_core::settings::Settings;
 use multifactor2_fixtures::coming_from::{rows, Whose};
@@ -18,12 +18,13 @@ const NAMES: &str = "
     FSPOLICY DEDICATEDPS DEDICATEDPES SDEDICATEDPES UTILIZEDPS FSINTERVAL FSDEPTH FSDECAY RMPOLLINTERVAL FSTARGET FSENABLECAPPRIORITY
     ENABLEFSVIOLATIONPREEMPTION FSTREE SHARES MEMBERLIST FSTREEISREQUIRED FSTREEUSERISREQUIRED FSTREEACLPOLICY
     FSTREETIERMULTIPLIER FSTREECAP FSTREEISPROPORTIONAL FSMOSTSPECIFICLIMIT MAXJOB MAXSUBMITJOBS MAXPROC MAXWC MAXIJOB qlist adef fstree
-    identity EPOCHTIME showfs mdiag showstats showq
+    identity EPOCHTIME showfs mdiag showstats showq checkjob showstart showconfig mcredctl mschedctl changeparam
+    diagnose mjobctl resetstats
     policy_hierarchy ticket_policy_hierarchy weight_tickets_functional weight_tickets_share weight_user weight_project
     weight_department weight_job share_override_tickets share_functional_shares max_functional_jobs_to_schedule
     max_pending_tasks_per_job halftime halflife_decay_list finished_jobs compensation_factor usage_weight_list weight_ticket weight_urgency
     weight_priority weight_waiting_time weight_deadline rrcontr report_pjob_tickets oticket fshare acl xacl default qsub qalter
-    qconf qstat
+    qconf qstat qacct qmon sge_share_mon
     age partitions scavenger fair-share sshare billing RawUsage --nice";
 
 #[test]

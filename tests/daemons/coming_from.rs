@@ -27,7 +27,7 @@ fn kind(line: &str) -> Kind {
     match line.split([' ', '=']).next().unwrap() {
         "PartitionName" => Kind::Partition,
         "sacctmgr" => Kind::Sacctmgr,
-        "sbatch" | "scontrol" | "sprio" | "squeue" | "sreport" | "sshare" => Kind::Command,
+        "sacct" | "sbatch" | "scontrol" | "sprio" | "squeue" | "sreport" | "sshare" => Kind::Command,
         name if name.starts_with(char::is_uppercase) && line.contains('=') => Kind::Setting,
         _ => panic!("no test knows how to try '{line}'"),
     }
@@ -253,6 +253,13 @@ fn command(cluster: &Cluster, line: &str) {
             assert_eq!(found, expected, "{line}");
         }
         cluster.command("scancel").arg(job).text().unwrap();
+    } else if line == "scontrol show job 7" {
+        let job = cluster.submit(&waiting("modern-gpu")).unwrap();
+        assert_eq!(shown(cluster, job, "JobState"), "PENDING");
+        cluster.command("scancel").arg(job).text().unwrap();
+    } else if line == "scontrol reconfigure" {
+        cluster.scontrol(&["reconfigure"]).unwrap();
+        cluster.wait_cycle().unwrap();
     } else if words[0] == "scontrol" && words[1] != "show" {
         let job = cluster.submit(&waiting("modern-gpu")).unwrap();
         let number = job.to_string();
@@ -494,7 +501,7 @@ fn slurm_does_what_the_page_says() {
     for line in &commands {
         command(&cluster, line);
     }
-    assert_eq!(commands.len(), 27);
+    assert_eq!(commands.len(), 37);
 
     // The whole age is seven days.
     let date = |text: &str| -> f64 {

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jiff::{Timestamp, ToSpan as _};
+use jiff::Timestamp;
 use multifactor2_core::rules::grants::correction::{Compared, Correction, EXTENSION};
 use multifactor2_core::rules::grants::ledger::{Ledger, FILE};
 use multifactor2_core::rules::grants::Key;
@@ -22,7 +22,7 @@ use crate::answers::replay::months::shown;
 use crate::answers::{Answer, Bare};
 use crate::error::Error;
 use crate::files;
-use crate::input::accounting::Sacct;
+use crate::input::accounting::{self, lacks_jobs, OfSlurmdbd};
 use crate::input::ask::{own_uid, refused, Until};
 use crate::input::commands::{self, Call};
 use crate::options::Printed;
@@ -97,7 +97,8 @@ pub fn reconcile(all: bool, dry_run: bool, timeout: u64) -> Result<Reconciled, E
     progress.step("Asking squeue, sdiag and sacctmgr");
     let running = running(&run(&commands::call("squeue", "squeue", &["-h", "-a", "-t", "R,S,CG,CF,SO", "-o", "%A"]))?);
     queue_is_empty(&run(&commands::call("sdiag", "sdiag", &[]))?)?;
-    let purged = purged(&run(&commands::call("sacctmgr", "sacctmgr", &["show", "config"]))?, now());
+    let OfSlurmdbd { purged, .. } =
+        OfSlurmdbd::read(&run(&commands::call("sacctmgr", "sacctmgr", &["show", "config"]))?, now());
     let Question { mut asked, gone, with_factors } = asked(&ledger, all, purged);
     let mut remarks: Vec<String> = Vec::new();
     if !with_factors.is_empty() {
@@ -185,15 +186,8 @@ fn permitted(config: &BTreeMap<String, String>, uid: u32) -> Result<PathBuf, Err
             "--reconcile is for root and SlurmUser, {user}: it writes into StateSaveLocation; run it as one of them"
         )));
     }
-    if value("AccountingStorageType") != "accounting_storage/slurmdbd" {
-        return Err(Error::Question(
-            "--reconcile needs AccountingStorageType=accounting_storage/slurmdbd in slurm.conf: there is no accounting to compare with".to_owned(),
-        ));
-    }
-    if value("AccountingStorageEnforce").split(',').any(|word| word.eq_ignore_ascii_case("nojobs")) {
-        return Err(Error::Question(
-            "--reconcile: AccountingStorageEnforce in slurm.conf has nojobs, so slurmdbd has no jobs to compare with".to_owned(),
-        ));
+    if let Some(why) = lacks_jobs(config) {
+        return Err(Error::Question(format!("--reconcile: {why}")));
     }
     Ok(Path::new(value("StateSaveLocation")).join(FILE))
 }
@@ -233,20 +227,6 @@ fn queue_is_empty(text: &str) -> Result<(), Error> {
         ))),
         None => Err(Error::Source("sdiag does not show the DBD Agent queue size: see whether sdiag works here".to_owned())),
     }
-}
-
-/// Before when jobs may have been purged.
-fn purged(text: &str, now: i64) -> Option<i64> {
-    let value = text.lines().find_map(|line| line.trim().strip_prefix("PurgeJobAfter")?.trim().strip_prefix('='))?;
-    let mut words = value.split_ascii_whitespace();
-    let count: i64 = words.next()?.trim_end_matches('*').parse().ok()?;
-    let span = match words.next()?.trim_end_matches('*') {
-        "hours" => count.hours(),
-        "days" => (count * 24).hours(),
-        _ => count.months(),
-    };
-    let now = Timestamp::from_second(now).ok()?.to_zoned(jiff::tz::TimeZone::UTC);
-    now.checked_sub(span).ok().map(|time| time.timestamp().as_second())
 }
 
 /// What is found in the rows of sacct.
@@ -342,25 +322,17 @@ fn each(
     mut row: impl FnMut(Row<'_>, &str, i64),
 ) -> Result<(), Error> {
     let between = ["--local", "-T", "-S", &shown(from), "-E", &shown(until)];
-    let mut sacct = Sacct::start(between.iter().chain(more), &COLUMNS)?;
-    let failed = |why: String| Error::Source(format!("sacct: {why}"));
-    let mut is_first = true;
-    while let Some(cells) = sacct.record().map_err(|error| failed(error.to_string()))? {
-        if std::mem::take(&mut is_first) {
-            continue;
-        }
-        let [id, start, seconds, gid, user, account, partition, qos, wckey, tres, state] = cells[..] else {
-            return Err(failed("a row has other columns".to_owned()));
-        };
-        let id = id.parse().map_err(|_| failed(format!("{id:?} is no id of a job")))?;
-        let seconds = seconds.parse().map_err(|_| failed(format!("{seconds:?} are no seconds")))?;
+    accounting::each(between.iter().chain(more), &COLUMNS, |cells| {
+        let [id, start, seconds, gid, user, account, partition, qos, wckey, tres, state] = cells;
+        let id = id.parse().map_err(|_| format!("{id:?} is no id of a job"))?;
+        let seconds = seconds.parse().map_err(|_| format!("{seconds:?} are no seconds"))?;
         // "CANCELLED by 1000"
         let state = state.split(' ').next().unwrap_or_default();
         let start = start.parse().unwrap_or_default();
         let gid = gid.parse().ok();
         row(Row { id, seconds, user, account, partition, qos, wckey, gid, tres }, state, start);
-    }
-    sacct.end().map_err(failed)
+        Ok(())
+    })
 }
 
 /// Writes the file beside the ledger, with its owner where root does it, readable by nobody else.
@@ -433,23 +405,6 @@ mod tests {
         assert!(queue_is_empty("Agent queue size:     7\nDBD Agent queue size: 0\n").is_ok());
         assert!(queue_is_empty("DBD Agent queue size: 12\n").unwrap_err().to_string().contains("12 messages"));
         assert!(queue_is_empty("").is_err());
-    }
-
-    #[test]
-    fn purged_is_what_is_older_than_slurmdbd_keeps() {
-        // 2027-03-31 00:00:00
-        let now = 1_806_451_200;
-        for (line, before) in [
-            ("PurgeJobAfter          = 36 hours*", Some(36 * 3600)),
-            ("PurgeJobAfter          = 30 days", Some(30 * 86_400)),
-            // 28 February
-            ("PurgeJobAfter          = 1 months*", Some(31 * 86_400)),
-            ("PurgeJobAfter          = NONE", None),
-            ("PurgeResvAfter = 1 days", None),
-        ] {
-            let found = purged(&format!("SlurmDBD configuration:\n{line}\nx = y\n"), now);
-            assert_eq!(found, before.map(|before| now - before), "{line}");
-        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub mod page;
 pub mod targets;
 mod text;
+mod waits;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use multifactor2_snapshot::records::Running;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::waits::{History, Waits};
 use super::{finite, Answer, Ask, Report};
 use self::targets::{Asked, Targets};
 use crate::answers::grants::{grants, GrantRow};
@@ -27,7 +29,7 @@ use crate::progress::Progress;
 /// Shows accounts and users with shares, usage, standing, tickets, waiting and running jobs
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  multifactor2 tree\n  multifactor2 tree -A c -P\n  multifactor2 tree --json --at +7-0\n  multifactor2 tree --html tree.html --svg tree.svg\n  multifactor2 tree --targets\n  multifactor2 tree --windows -u ann"
+    after_help = "Examples:\n  multifactor2 tree\n  multifactor2 tree -A c -P\n  multifactor2 tree --json --at +7-0\n  multifactor2 tree --html tree.html --svg tree.svg\n  multifactor2 tree --targets\n  multifactor2 tree --windows -u ann\n  multifactor2 tree --waits --since now-30days"
 )]
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
@@ -44,6 +46,8 @@ pub struct Arguments {
     #[arg(long)]
     pub windows: bool,
     #[command(flatten)]
+    pub history: History,
+    #[command(flatten)]
     pub files: Files,
     /// Writes a picture of the tree
     #[arg(long, value_name = "FILE", conflicts_with_all = NO_FILES)]
@@ -55,21 +59,27 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "accounts and users with shares, usage, LevelFS, tickets, waiting and running jobs. With `--targets` how far the usage of everybody is from the targets, floors, ceilings and caps of `Target` lines, with `--windows` what was used in each window ([points.md](points.md#how-far-everybody-is))";
+    const ANSWERS: &'static str = "accounts and users with shares, usage, LevelFS, tickets, waiting and running jobs. With `--targets` how far the usage of everybody is from the targets, floors, ceilings and caps of `Target` lines, with `--windows` what was used in each window ([points.md](points.md#how-far-everybody-is)), and with `--waits` finished jobs and how long they waited";
     const EXAMPLE: &'static str = "multifactor2 tree -A c";
-    const COLUMNS: &'static [&'static [Described]] = &[text::COLUMNS, targets::TARGETS, targets::WINDOWS];
+    const COLUMNS: &'static [&'static [Described]] = &[text::COLUMNS, waits::COLUMNS, targets::TARGETS, targets::WINDOWS];
 
     fn schemas() -> Vec<Schema> {
-        vec![Tree::schema(), Targets::schema()]
+        vec![Tree::schema(), Waits::schema(), Targets::schema()]
     }
 
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
+        let since = self.history.since()?;
         let progress = Progress::begin();
-        let snapshot = self.of.snapshot(&Needs::default(), &progress)?;
+        let needs = Needs { tree_only: self.history.waits, ..Needs::default() };
+        let snapshot = self.of.snapshot(&needs, &progress)?;
         let model = self.of.model(&snapshot)?;
         let mut filter = self.filter.clone();
         if self.me {
             filter.users.push(own_name()?);
+        }
+        if let Some(since) = since {
+            let waits = waits::waits(&model, &filter, since, &self.of.input, progress)?;
+            return waits::printout(model, waits, self, terminal);
         }
         let is_printed = self.files.html.is_none() && self.svg.is_none();
         if is_printed && (self.targets || self.windows) {

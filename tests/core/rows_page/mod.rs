@@ -205,6 +205,7 @@ fn every_row_has_its_place_and_test() {
             (&[Whose::No, Whose::NotYet][..], "rows_page::citations"),
             (&[Whose::Ours], "rows_page::our_lines"),
             (&[Whose::Slurm], "daemons::coming_from"),
+            (&[Whose::Command], "command::coming_from"),
         ] {
             assert_eq!(has(whose), tests.iter().any(|found| found == test), "{there}: {test}");
         }

@@ -145,7 +145,7 @@ pub fn ask<'w>(
 fn commands(cluster: &Cluster) -> Result<PathBuf> {
     let directory = cluster.directory().join("commands");
     fs::create_dir_all(&directory)?;
-    for name in ["sacct", "sacctmgr", "scontrol", "sdiag", "squeue"] {
+    for name in ["sacct", "sacctmgr", "scontrol", "sdiag", "sprio", "squeue", "sshare"] {
         let command = cluster.release().command(name);
         let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
         let mut script = "#!/bin/sh\nexec env".to_owned();

@@ -41,4 +41,5 @@ mod stopping;
 mod takeover;
 mod targets;
 mod twins;
+mod waits;
 mod what_if;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::{
     About, Association, Book, BookAssociation, By, Entry, Grant, Group, Job, Parameter, Partition, Qos,
-    Record, Running, Setting, Tres, Usage, Window,
+    Record, Running, Setting, TreeWindow, Tres, Usage, Window,
 };
 use crate::Snapshot;
 
@@ -82,6 +82,7 @@ pub fn write(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
     writer.all::<Running>(&snapshot.running)?;
     writer.all::<Usage>(&snapshot.usage)?;
     writer.all::<Window>(&snapshot.windows)?;
+    writer.all::<TreeWindow>(&snapshot.tree_windows)?;
     writer.all::<Group>(&snapshot.groups)?;
     writer.all::<Grant>(&snapshot.grants)?;
     writer.end().map(drop)
@@ -289,6 +290,7 @@ kinds! {
     Running: |snapshot, running| snapshot.running.push(running);
     Usage: |snapshot, usage| snapshot.usage.push(usage);
     Window: |snapshot, window| snapshot.windows.push(window);
+    TreeWindow: |snapshot, window| snapshot.tree_windows.push(window);
     Group: |snapshot, group| snapshot.groups.push(group);
     Grant: |snapshot, grant| snapshot.grants.push(grant);
 }

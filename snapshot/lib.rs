@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use records::{
     About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Parameter, Partition, Qos, Running,
-    Setting, Tres, Usage, Window,
+    Setting, TreeWindow, Tres, Usage, Window,
 };
 
 /// See the crate.
@@ -47,6 +47,8 @@ pub struct Snapshot {
     pub usage: Vec<Usage>,
     /// What was used in each window, where targets go by windows; empty too where whoever wrote it did not tell.
     pub windows: Vec<Window>,
+    /// What each association was billed in each window that the share tree goes by.
+    pub tree_windows: Vec<TreeWindow>,
     /// Unix groups that the settings name, as far as the controller knows them.
     pub groups: Vec<Group>,
     /// How grants stand.

@@ -518,6 +518,23 @@ record! {
 }
 
 record! {
+    /// What an association, with all below it, was billed in each of the latest windows, where the share tree goes by windows (`TreeUsage=window`), in
+    /// seconds times billing. Who has used nothing in them has no record, but for the root.
+    TreeWindow, "tree_window" {
+        /// The id of the association.
+        association: u32,
+        /// The current window first; those that are missing at the end are 0.
+        amounts: Vec<f64>,
+        /// When the current window begins; in the record of the root only, as the next two.
+        begin: i64,
+        /// Seconds of a window.
+        length: i64,
+        /// How many windows are told of at most: fewer than count where they are too many.
+        told: u32,
+    }
+}
+
+record! {
     /// A Unix group that the settings name.
     Group, "group" {
         /// Its name.

@@ -35,5 +35,5 @@ pub use table::{
     CredentialKind, Curve, DeadlineIs, Dilution, DilutionUnit, Distribution, FairShareScale, Functional,
     FunctionalKind, Grant, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantSplit,
     GrantZone, Override, OverrideKind, ParentUsers, QueueTimeSince, Service, ServiceKind, Settings,
-    SnapshotMode, Target, TargetKind, TargetMode, TargetType, TargetUsage, UsageMeasure, SETTINGS,
+    SnapshotMode, Target, TargetKind, TargetMode, TargetType, TargetUsage, TreeUsage, UsageMeasure, SETTINGS,
 };

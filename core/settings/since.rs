@@ -74,6 +74,10 @@ pub const SINCE: [(&str, &[&str]); 3] = [
             "Service.TargetGrowth",
             "Target.Block",
             "Target.Book",
+            "TreeDecay",
+            "TreeDepth",
+            "TreeUsage",
+            "TreeWindow",
         ],
     ),
 ];

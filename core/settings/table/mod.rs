@@ -254,6 +254,21 @@ crate::settings! {
             "names of TRES separated by commas, each once, with =weight of more than 0 behind it or without",
             lists_tres
         ) default("cpu,mem");
+        /// How usage ages by which the share tree divides tickets, and which `sshare` shows as normalised and effective usage, `LevelFS` and
+        /// `FairShare`. `RawUsage` stays billing with half-life decay. Not together with `Book` lines or `UsageMeasure=dominant`.
+        tree_usage = "TreeUsage": choice(TreeUsage {
+            /// It decays with `PriorityDecayHalfLife`.
+            HalfLife = "halflife",
+            /// The billing of the last `TreeDepth` windows of `TreeWindow` each, with the factors of `Charge` lines. The plugin counts it itself. What
+            /// `RawUsage` is when it begins to goes into the window of that time.
+            Window = "window",
+        }) default("halflife");
+        /// The length of a window of `TreeUsage=window`. Windows begin at multiples of it since 1970, in UTC.
+        tree_window = "TreeWindow": positive_duration() default("24:00:00");
+        /// How many windows count for the share tree, including the current one.
+        tree_depth = "TreeDepth": integer(1 ..= 1000) default("14");
+        /// How much a window counts for the share tree, relative to the next younger one.
+        tree_decay = "TreeDecay": decimal(0.0 ..= 1.0) default("0.8");
         /// Keeps the usage of some partitions apart. The tickets of a job depend only on what was used in the partitions of its
         /// book, and on who waits for these. The best job of each book has a factor of 1.0, and a job in several partitions has a
         /// factor in each. All other partitions are the default book, which `sshare` shows, with the `RawUsage` of all partitions.
@@ -312,6 +327,18 @@ impl Settings {
     /// The group of `SnapshotGroup`, where there is one.
     pub fn snapshot_readers(&self) -> Option<&str> {
         Some(self.snapshot_group.as_str()).filter(|group| !group.eq_ignore_ascii_case(NONE))
+    }
+
+    /// Length, number and decay of the windows that the share tree goes by, where it does: seconds, at least 1, from 0 to 1.
+    pub fn tree_windows(&self) -> Option<(i64, usize, f64)> {
+        let length = i64::try_from(self.tree_window.as_secs()).unwrap_or(i64::MAX);
+        let depth = usize::try_from(self.tree_depth).unwrap_or(1);
+        (self.tree_usage == TreeUsage::Window).then_some((length, depth, self.tree_decay))
+    }
+
+    /// The share tree goes by usage that slurmctld does not have: dominant shares, or windows.
+    pub fn counts_for_tree(&self) -> bool {
+        self.usage_measure == UsageMeasure::Dominant || self.tree_usage == TreeUsage::Window
     }
 
     /// The TRES of `DominantTRES` in small letters, and the weight of each; `None` where the share tree does not go by them.

@@ -11,7 +11,8 @@ use super::advice::Grade;
 use super::report::{Error, Errors, Place, Warning};
 use super::schema::{Entries, Entry};
 use super::table::{
-    Dilution, DilutionUnit, Distribution, FunctionalKind, OverrideKind, Settings, SnapshotMode, UsageMeasure,
+    Dilution, DilutionUnit, Distribution, FunctionalKind, OverrideKind, Settings, SnapshotMode, TreeUsage,
+    UsageMeasure,
 };
 
 /// Compares settings with each other. `entries` are those that `settings` were made from; they know the places.
@@ -62,6 +63,22 @@ fn pairs(entries: &Entries, settings: &Settings, errors: &mut Errors) {
     if settings.dilution == Dilution::Tree && settings.distribution == Distribution::Strict {
         let allowed = format!("allowed are none and user with {}", distribution());
         refuse("Dilution", allowed, "set Dilution=user, or another Distribution");
+    }
+    if settings.tree_usage == TreeUsage::Window {
+        if settings.usage_measure == UsageMeasure::Dominant {
+            refuse(
+                "TreeUsage",
+                "allowed is halflife with UsageMeasure=dominant".into(),
+                "remove it, or set UsageMeasure=billing",
+            );
+        }
+        if !settings.books.is_empty() {
+            refuse(
+                "TreeUsage",
+                "allowed is halflife with lines Book=...".into(),
+                "remove it, or the Book lines",
+            );
+        }
     }
     let weights = settings.functional_weight_user
         + settings.functional_weight_account
@@ -211,6 +228,11 @@ fn odd(entries: &Entries, settings: &Settings) -> Vec<Warning> {
     if settings.usage_measure == UsageMeasure::Billing {
         if let Some(entry) = changed("DominantTRES") {
             warn(entry, useless("UsageMeasure=billing", "UsageMeasure=dominant"));
+        }
+    }
+    if settings.tree_usage == TreeUsage::HalfLife {
+        for entry in ["TreeWindow", "TreeDepth", "TreeDecay"].into_iter().filter_map(changed) {
+            warn(entry, useless("TreeUsage=halflife", "TreeUsage=window"));
         }
     }
     if settings.tickets_functional == 0 {

@@ -12,6 +12,7 @@ mod points;
 mod policies;
 mod since;
 mod snapshot;
+mod tree_windows;
 
 use multifactor2_core::settings::files::{MAX_BYTES, MAX_DEPTH, MAX_FILES};
 use multifactor2_core::settings::report::MAX_REPORTS;
@@ -77,7 +78,7 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
              AdminCommentTickets, Override, Functional, Dilution, DilutionUnit, DilutionQuantum, DilutionExponent, \
              DilutionRunning, DilutionCap, Component, Credential, Service, Target, PointsWeight, PointsCap, QueueTimeSince, TargetUsage, \
              TargetWindow, TargetDepth, TargetDecay, TargetMetric, FSStep, CapTiers, TierMultiplier, Charge, MinimumCharge, \
-             UsageMeasure, DominantTRES, Book, Grant, Adjust, Snapshot, SnapshotPeriod, SnapshotMode, SnapshotGroup, SnapshotPublic; did you mean ActiveJobs?",
+             UsageMeasure, DominantTRES, TreeUsage, TreeWindow, TreeDepth, TreeDecay, Book, Grant, Adjust, Snapshot, SnapshotPeriod, SnapshotMode, SnapshotGroup, SnapshotPublic; did you mean ActiveJobs?",
         ),
         // Three letters of ten may be missing.
         ("AcveJos=pending", 1, "AcveJos=pending", "did you mean ActiveJobs?"),

@@ -1,5 +1,5 @@
-//! What share trees use instead of slurmctld's raw usage, from our own sums: the dominant shares of `UsageMeasure=dominant`, and what was
-//! used in the partitions of a book.
+//! What share trees use instead of slurmctld's raw usage, from our own sums: the dominant shares of `UsageMeasure=dominant`, what was used in
+//! the windows of `TreeUsage=window`, and what was used in the partitions of a book.
 //!
 //! D(n) is the largest, over the TRES listed, of weight times usage over what the cluster could have given in the same time, both with
 //! half-life decay. What is below an account is added up TRES by TRES, and the largest taken then: an account that uses a tenth of the
@@ -11,7 +11,7 @@
 
 use super::sums::{columns, Sums};
 use super::tally::TallyPlace;
-use super::windows::plus;
+use super::windows::{self, plus};
 use crate::tree::{at, Node, ShareTree};
 
 /// A rest that is a smaller part than this of what it was taken from is none.
@@ -83,6 +83,19 @@ impl Sums {
             None => Measure::default(),
         };
         Measures { default, books: firsts.iter().map(book).collect() }
+    }
+
+    /// What a share tree goes by that goes by windows: all that is counted, each window as `decay` of the next younger one.
+    pub fn measures_of_windows(&self, decay: f64) -> Measures {
+        let mut measure = Measure { weights: vec![(1.0, 1.0)], ..Measure::default() };
+        for (id, known) in &self.associations {
+            let used = windows::usage(&self.kept[known.place.index()].windows, decay);
+            if used > 0.0 {
+                measure.ids.push(*id);
+                measure.used.push(used);
+            }
+        }
+        Measures { default: Some(measure), books: Vec::new() }
     }
 
     fn measure(&self, weighted: &[Weighted], used: impl Fn(&[f64], usize) -> f64) -> Measure {

@@ -87,8 +87,8 @@ pub struct Charger<'o> {
     qos: Owners,
     factors: JobFactors<'o>,
     noted: RankedGuard<'o, Noted>,
-    /// Our own sums of usage, which count the same jobs.
-    pub own: Counting<'o>,
+    /// Our own sums of usage, which count the same jobs: those for settings, and those of the share tree in windows.
+    pub own: [Counting<'o>; 2],
     /// What is used of grants, likewise.
     granting: Granting<'o>,
 }
@@ -97,7 +97,7 @@ impl<'o> Charger<'o> {
     /// With the half-life of usage as a factor per second, and the charge rules.
     pub fn new(
         decay_factor: f64,
-        own: Counting<'o>,
+        own: [Counting<'o>; 2],
         rules: RulesWithin<'o>,
         noted: RankedGuard<'o, Noted>,
     ) -> Self {
@@ -120,7 +120,7 @@ impl<'o> Charger<'o> {
     }
 
     /// A cycle has charged all jobs that run. Our own sums, and grants, are still to be finished.
-    pub fn end_cycle(mut self) -> (Counting<'o>, Granting<'o>) {
+    pub fn end_cycle(mut self) -> ([Counting<'o>; 2], Granting<'o>) {
         self.noted.given_back.end_cycle();
         (self.own, self.granting)
     }
@@ -153,7 +153,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
         faults::point("charge");
         let times = views::times(job);
         let Some(elapsed) = Elapsed::within(period, &times) else { return };
-        let of_own = self.charger.own.elapsed(period, &times, elapsed);
+        let of_own = self.charger.own.each_ref().map(|own| own.elapsed(period, &times, elapsed));
         if period.job_ended {
             job.set(|job| job.end_time_exp, END_CHARGED);
         }
@@ -198,18 +198,21 @@ impl<'a> Batch<'_, 'a, '_, '_> {
             raw,
             in_raw: true,
         };
-        if let Some(of_own) = of_own {
+        for (at, of_own) in of_own.into_iter().enumerate() {
+            let Some(of_own) = of_own else { continue };
             let amounts = if of_own == of_usage && rates.charge == ChargeFactors::NONE {
                 plain
             } else {
                 let factors = self.factors_of(job, owners, &of_own);
                 of_own.amounts(&mut self.charger.decay, &for_all(rates, factors))
             };
-            self.charger.own.count(self.lock, job, &of_own, &amounts, charged);
+            self.charger.own[at].count(self.lock, job, &of_own, &amounts, charged);
         }
         if let Some((run, rates, more)) = at_end {
             let raw = RawCharge { association: more.raw_decayed, ..RawCharge::default() };
-            self.count_minimum(job, run, missing, &rates, Charged { raw, ..charged });
+            for at in 0..self.charger.own.len() {
+                self.count_minimum(at, job, (run, missing), &rates, Charged { raw, ..charged });
+            }
         }
         if let Some(ending) = ending {
             self.charger.noted.interrupted.note(id, job.run_number(), ending);
@@ -219,7 +222,13 @@ impl<'a> Batch<'_, 'a, '_, '_> {
     /// Counts a job that has ended in our own sums only, where slurmctld reports no ends. What is missing to its minimum is counted as
     /// [`Self::charge_minimum`] charges it, with what the job ran since the last cycle; else that time is counted, where it is `due`.
     pub fn count_end(&mut self, job: Job<'_, Write>, run: Option<Run>, due: bool, period: Period) {
-        let Some(since) = self.charger.own.since() else { return };
+        for at in 0..self.charger.own.len() {
+            self.count_end_in(at, job, run, due, period);
+        }
+    }
+
+    fn count_end_in(&mut self, at: usize, job: Job<'_, Write>, run: Option<Run>, due: bool, period: Period) {
+        let Some(since) = self.charger.own[at].since() else { return };
         let owners = self.owners_of(job.read_only());
         let charged = Charged {
             association: owners.association,
@@ -232,32 +241,34 @@ impl<'a> Batch<'_, 'a, '_, '_> {
             let missing = run.missing_since(self.charger.factors.minimum_at(run.end), since);
             if missing > 0 {
                 let rates = self.rates_of_end(job, owners, run);
-                self.count_minimum(
-                    job.read_only(),
-                    run,
-                    missing,
-                    &rates,
-                    Charged { in_raw: true, ..charged },
-                );
+                let charged = Charged { in_raw: true, ..charged };
+                self.count_minimum(at, job.read_only(), (run, missing), &rates, charged);
                 return;
             }
         }
         let period = Period { job_ended: true, ..period };
         let times = views::times(job);
         let elapsed = Elapsed::within(period, &times).filter(|_| due);
-        let elapsed = elapsed.and_then(|elapsed| self.charger.own.elapsed(period, &times, elapsed));
+        let elapsed = elapsed.and_then(|elapsed| self.charger.own[at].elapsed(period, &times, elapsed));
         let Some(elapsed) = elapsed else { return };
         let rates = self.rates(job, owners, &elapsed);
         let job = job.read_only();
         let amounts = elapsed.amounts(&mut self.charger.decay, &for_all(rates, rates.charge));
-        self.charger.own.count(self.lock, job, &elapsed, &amounts, charged);
+        self.charger.own[at].count(self.lock, job, &elapsed, &amounts, charged);
     }
 
     /// Counts what is missing to a minimum in our own sums, as used in the last second of the job.
-    fn count_minimum(&mut self, job: Job<'_>, run: Run, missing: i64, rates: &Rates, charged: Charged<'a>) {
+    fn count_minimum(
+        &mut self,
+        at: usize,
+        job: Job<'_>,
+        (run, missing): (Run, i64),
+        rates: &Rates,
+        charged: Charged<'a>,
+    ) {
         let second = last_second(run.end);
         let amounts = minimum(missing, &for_all(*rates, rates.charge));
-        self.charger.own.count(self.lock, job, &second, &amounts, charged);
+        self.charger.own[at].count(self.lock, job, &second, &amounts, charged);
     }
 
     /// Collects what is missing to the minimum of a job that has ended, where slurmctld reports no ends. `period` is that of the cycle.

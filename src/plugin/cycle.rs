@@ -29,7 +29,7 @@ use super::phases::{Phase, Phases};
 use super::points::{GroupFinder, Groups, PointsQueue};
 use super::posting::UNDERFLOW;
 use super::progress::history::Times;
-use super::progress::own_usage::Counting;
+use super::progress::own_usage::{since, Counting};
 use super::queue::{Queues, BAD_COMMENT};
 use super::standing::Standing;
 use super::waiting::Waiting;
@@ -226,7 +226,9 @@ impl Plugin {
     /// Saves what a cycle has counted, once it is known how grants stand.
     fn save_all(&self, unlocked: &mut Unlocked, config: &Config, now: i64) {
         let file = config.state_file.as_deref();
-        attempt(|| self.own_usage.save(file));
+        for sums in self.own_sums() {
+            attempt(|| sums.save(file));
+        }
         if !config.grants.is_empty() {
             attempt(|| self.grants.correct(file));
             attempt(|| self.grants.weigh(now));
@@ -267,7 +269,7 @@ impl Plugin {
         queues: Option<Queues>,
         beside: impl FnOnce(&AssocLock<'_, V>, &Standing, &Waiting),
     ) {
-        let measures = self.own_usage.measures(&config.settings, &config.books);
+        let measures = self.measures(config);
         let lock = unlocked.associations::<V>();
         let mut origins = self.origins.lock();
         let standing = &mut origins.standing;
@@ -378,7 +380,7 @@ impl Plugin {
         let host = unlocked.host();
         let (before, now) = (self.progress.times(), times.last_ran);
         let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
-        let touched = views::charged_jobs(host, self.own_usage.is_kept());
+        let touched = views::charged_jobs(host, self.own_sums().iter().any(|sums| sums.is_kept()));
         let wanted = self.wanted_ends(host, config, now);
         let jobs = unlocked.jobs_write();
         let lock = jobs.associations::<Usage>();
@@ -389,9 +391,11 @@ impl Plugin {
         }
         self.progress.charge(&jobs, times);
         let noted = self.noted.lock();
-        let own = attempt(|| self.own_usage.begin(&lock, now, factor, &totals)).flatten();
-        let own = own.map_or(Counting::Nobody, Counting::Cycle);
-        let rules = config.charging_since(own.since(), (before.last_ran, now));
+        let own = self.own_sums().map(|sums| {
+            let round = attempt(|| sums.begin(&lock, now, factor, &totals)).flatten();
+            round.map_or(Counting::Nobody, Counting::Cycle)
+        });
+        let rules = config.charging_since(since(&own), (before.last_ran, now));
         let rules = rules.within(before.last_ran, now);
         let grants = attempt(|| self.grants.begin(&lock, now)).flatten();
         let mut charger = Charger::new(factor, own, rules, noted)
@@ -434,9 +438,11 @@ impl Plugin {
         if let Granting::Cycle(round) = granting {
             attempt(|| round.finish(&jobs));
         }
-        if let Counting::Cycle(round) = own {
-            let last_reset = if was_reset { times.last_reset } else { before.last_reset };
-            attempt(|| round.finish(&jobs, &lock, factor, last_reset));
+        let last_reset = if was_reset { times.last_reset } else { before.last_reset };
+        for own in own {
+            if let Counting::Cycle(round) = own {
+                attempt(|| round.finish(&jobs, &lock, factor, last_reset));
+            }
         }
         Some(was_reset)
     }

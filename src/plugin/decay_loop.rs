@@ -11,7 +11,6 @@ use tracing::{debug, error};
 
 use super::charging::Charger;
 use super::cycle::Schedule;
-use super::progress::own_usage::Counting;
 use super::Plugin;
 use crate::faults;
 use crate::host::lists::List;
@@ -90,7 +89,7 @@ pub(super) fn forget_time_before_restart(plugin: &Plugin, unlocked: &mut Unlocke
     let no_rules = RuleHistory::default();
     let mut noted = plugin.noted.lock();
     noted.given_back.clear();
-    let mut charger = Charger::new(1.0, Counting::Nobody, no_rules.within(0, 0), noted);
+    let mut charger = Charger::new(1.0, Default::default(), no_rules.within(0, 0), noted);
     let mut batch = charger.begin(&lock);
     for job in list {
         if plugin.admits(&lock, job, true) {

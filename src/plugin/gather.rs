@@ -271,9 +271,10 @@ impl Plugin {
     pub(super) fn wanted_ends(&self, host: &Host, config: &Config, now: i64) -> WantedEnds {
         let last_ran = self.progress.times().last_ran;
         let minimum = !host.enforces_limits() && config.charging.within(last_ran, now).have_minimum();
-        let own = self.own_usage.since().unwrap_or(now);
+        let sums = self.own_sums();
+        let own = sums.iter().filter_map(|sums| sums.since()).min().unwrap_or(now);
         WantedEnds {
-            after: self.own_usage.looks_for_ends(host),
+            after: sums.iter().filter_map(|sums| sums.looks_for_ends(host)).min(),
             // The clock may have been set back.
             since: minimum.then(|| last_ran.min(own).min(now)),
         }

@@ -52,6 +52,7 @@ use std::sync::Arc;
 
 use multifactor2_core::policy::points::LARGEST_THRESHOLD;
 use multifactor2_core::rules::charge_rules::{ChargeRules, RuleHistory};
+use multifactor2_core::rules::measures::Measures;
 use multifactor2_core::settings::{Settings, SettingsKeeper};
 use once_cell::sync::Lazy;
 use parking_lot::RwLock;
@@ -71,7 +72,7 @@ use grants::Grants;
 use health::Health;
 use kept_file::KeptFile;
 use origins::Origins;
-use progress::own_usage::{recipe, Loaded, OwnUsage};
+use progress::own_usage::{recipe, recipe_of_tree, Loaded, OwnUsage};
 use progress::Progress;
 use snapshot::Snapshots;
 pub use submit::after;
@@ -95,6 +96,8 @@ pub struct Plugin {
     progress: Progress,
     /// Sums of usage that slurmctld does not keep.
     own_usage: OwnUsage,
+    /// What the share tree goes by where it goes by windows.
+    tree_usage: OwnUsage,
     /// What is used of grants.
     grants: Grants,
     /// What is noted of jobs from one charge to a later one.
@@ -126,6 +129,7 @@ pub static PLUGIN: Lazy<Plugin> = Lazy::new(|| Plugin {
     origins: Ranked::new(Rank::Origins, Origins::default()),
     progress: Progress::default(),
     own_usage: OwnUsage::default(),
+    tree_usage: OwnUsage::of_tree(),
     grants: Grants::default(),
     noted: Ranked::new(Rank::Noted, Noted::default()),
     thread: DecayThread::new(),
@@ -259,7 +263,7 @@ impl Plugin {
         self.read_interrupted(&config);
         self.read_points(&config);
         if fair_share {
-            let measures = self.own_usage.measures(&config.settings, &config.books);
+            let measures = self.measures(&config);
             let mut origins = self.origins.lock();
             origins.standing.configure(&config);
             origins.standing.measure_by(measures);
@@ -294,7 +298,9 @@ impl Plugin {
         self.progress.save_at_end();
         let config = self.take_config(None);
         let state_file = config.as_ref().and_then(|config| config.state_file.as_deref());
-        self.own_usage.stop(state_file);
+        for sums in self.own_sums() {
+            sums.stop(state_file);
+        }
         attempt(|| self.grants.stop(state_file));
         if let Some(config) = &config {
             attempt(|| self.save_points(config));
@@ -311,6 +317,22 @@ impl Plugin {
         let recipe = recipe(&config.settings, &config.books);
         let kept = config.fair_share.then_some((&recipe, &config.books));
         self.own_usage.configure(kept, config.state_file.as_deref(), loaded);
+        let recipe = recipe_of_tree(&config.settings);
+        let kept = config.fair_share.then_some((&recipe, &config.books));
+        self.tree_usage.configure(kept, config.state_file.as_deref(), loaded);
+    }
+
+    /// All sums of our own, in the order in which they are locked.
+    fn own_sums(&self) -> [&OwnUsage; 2] {
+        [&self.own_usage, &self.tree_usage]
+    }
+
+    /// What share trees go by instead of slurmctld's raw usage, as the last cycle left it; `None` where they go by that.
+    fn measures(&self, config: &Config) -> Option<Arc<Measures>> {
+        match config.settings.tree_windows() {
+            Some((_, _, decay)) => Some(self.tree_usage.measures_of_windows(decay)),
+            None => self.own_usage.measures(&config.settings, &config.books),
+        }
     }
 
     /// Forgets what is known of associations and jobs.

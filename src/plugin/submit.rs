@@ -15,7 +15,7 @@ use super::config::Config;
 use super::evaluator::Evaluator;
 use super::grants::Granting;
 use super::origins::Origins;
-use super::progress::own_usage::Counting;
+use super::progress::own_usage::{since, Counting};
 use super::Plugin;
 use crate::host::access::{Read, Write};
 use crate::host::constants::NO_VAL;
@@ -158,8 +158,8 @@ impl Plugin {
         // Under the lock: a cycle has charged all of its period to this job, or nothing yet.
         let period = Period { start: self.progress.times().last_ran, end: clock::now(), job_ended: true };
         let factor = decay_factor(jobs.host().conf().get(|conf| conf.priority_decay_hl));
-        let own = Counting::End(&self.own_usage);
-        let rules = config.charging_since(own.since(), (period.start, period.end));
+        let own = self.own_sums().map(Counting::End);
+        let rules = config.charging_since(since(&own), (period.start, period.end));
         let rules = rules.within(period.start, period.end);
         let granting = if config.grants.is_empty() { Granting::Nobody } else { Granting::End(&self.grants) };
         let mut charger = Charger::new(factor, own, rules, self.noted.lock()).with_grants(granting);

@@ -22,8 +22,12 @@ pub enum Rank {
     Origins,
     /// Our own sums of usage.
     OwnUsage,
+    /// Those of the share tree in windows.
+    TreeUsage,
     /// Jobs that have ended, for our own sums.
     Ends,
+    /// The same for those of the share tree.
+    TreeEnds,
     /// What is used of grants.
     Grants,
     /// The state file.

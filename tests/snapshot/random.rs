@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use multifactor2_snapshot::format::{read, write};
 use multifactor2_snapshot::records::{
     About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Partition, Qos, Running, Setting,
-    Tres, Usage, Window,
+    TreeWindow, Tres, Usage, Window,
 };
 use multifactor2_snapshot::Snapshot;
 use proptest::collection::{btree_map, vec};
@@ -80,6 +80,7 @@ prop_compose! {
             running: vec![Running { association: size, qos: name, billing: amount, ..Running::default() }],
             usage: vec![Usage { key: key.clone(), amount, ..Usage::default() }],
             windows: vec![Window { key, amounts: vec![amount, tickets], begin: i64::from(size), told: size, ..Window::default() }],
+            tree_windows: vec![TreeWindow { association: size, amounts: vec![amount], begin: i64::from(size), length: 7, told: size }],
         }
     }
 }

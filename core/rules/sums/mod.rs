@@ -10,6 +10,7 @@
 //! A sum holds everything until [`Sums::since`]. That moment moves with the sums, and is saved with them.
 
 mod amounts;
+mod beginning;
 mod census;
 pub mod columns;
 mod readings;
@@ -24,6 +25,7 @@ use super::windows::{self, plus, Windows};
 use columns::{rearrange, Column};
 
 pub use amounts::WindowAmounts;
+pub use beginning::Beginning;
 pub use census::{Names, SeenQos};
 pub use readings::{Model, Readings};
 
@@ -48,6 +50,11 @@ impl Recipe {
     /// Whether usage of the metric is kept.
     pub fn counts_metric(&self) -> bool {
         self.halflife || self.windows.is_some()
+    }
+
+    /// How many seconds its windows are together.
+    pub fn covers(&self) -> Option<i64> {
+        self.windows.map(|(length, depth)| length.saturating_mul(i64::try_from(depth).unwrap_or(i64::MAX)))
     }
 
     /// Nothing is kept.
@@ -320,8 +327,8 @@ impl Sums {
     }
 
     /// Counts what has ended since the last cycle, decays, and counts what the tally has; from then on everything is counted up to now.
-    /// What was used later than now stays in `ended`.
-    pub fn settle(&mut self, cycle: Cycle<'_>, ended: &mut Vec<Ended>) {
+    /// What was used later than now stays in `ended`. Says whether everything was reset.
+    pub fn settle(&mut self, cycle: Cycle<'_>, ended: &mut Vec<Ended>) -> bool {
         let Cycle { now, decay, last_reset, tally } = cycle;
         if let Some(windows) = &mut self.windows {
             let by = windows.advance(now);
@@ -348,7 +355,8 @@ impl Sums {
         self.add(&of_ended);
         // By its time, as slurmctld's usage and ours may be of different cycles after a restart: each reset is done once.
         let is_future = self.last_reset > now.saturating_add(DAY);
-        if last_reset > self.last_reset || is_future && last_reset != self.last_reset {
+        let is_reset = last_reset > self.last_reset || is_future && last_reset != self.last_reset;
+        if is_reset {
             self.kept.iter_mut().for_each(Kept::clear);
             self.columns.truncate(columns::count(&self.recipe));
             self.last_reset = last_reset;
@@ -370,6 +378,7 @@ impl Sums {
         self.since = now;
         self.drop_faded();
         self.drop_removed(decay, ended);
+        is_reset
     }
 
     /// Enters what a job that has ended is charged.

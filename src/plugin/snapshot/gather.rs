@@ -148,6 +148,8 @@ pub struct Gathered {
     pub grants: Vec<GrantShown>,
     /// What was used in each window, where targets go by windows.
     pub windows: Option<WindowAmounts>,
+    /// The same of those that the share tree goes by.
+    pub tree_windows: Option<WindowAmounts>,
     by_address: FxHashMap<usize, u32>,
 }
 
@@ -210,7 +212,9 @@ impl Plugin {
             (origins.drafts.clone(), origins.standing.clone(), origins.points.clone())
         };
         // Before slurmctld waits for it.
-        let windows = if with_associations { self.own_usage.window_amounts(MOST_AMOUNTS) } else { None };
+        let [windows, tree_windows] =
+            self.own_sums()
+                .map(|sums| if with_associations { sums.window_amounts(MOST_AMOUNTS) } else { None });
         let jobs = unlocked.jobs_read();
         let lock = jobs.associations::<Explained>();
         let totals = self.totals(&lock)?;
@@ -269,6 +273,7 @@ impl Plugin {
             points,
             grants: if with_associations { self.grants.shown(now) } else { Vec::new() },
             windows,
+            tree_windows,
             by_address: FxHashMap::default(),
         })
     }

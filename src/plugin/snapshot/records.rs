@@ -9,7 +9,7 @@ use multifactor2_core::seldom;
 use multifactor2_snapshot::format::Writer;
 use multifactor2_snapshot::records::{
     About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Parameter, Partition, Qos, Running,
-    Setting, Tres, Usage, Window,
+    Setting, TreeWindow, Tres, Usage, Window,
 };
 
 use super::gather::{Gathered, More, Waiting, NONE};
@@ -44,6 +44,7 @@ pub fn write(gathered: &Gathered, out: &mut dyn Write) -> io::Result<()> {
     writer.all(running(gathered))?;
     writer.all(usage(gathered))?;
     writer.all(windows(gathered))?;
+    writer.all(tree_windows(gathered))?;
     writer.all(groups(gathered))?;
     writer.all::<Grant>(&gathered.grants)?;
     writer.end().map(drop)
@@ -331,6 +332,27 @@ fn usage(gathered: &Gathered) -> Vec<Usage> {
         add("available", String::new(), *capacity);
     }
     all
+}
+
+/// What was billed in each window that the share tree goes by.
+fn tree_windows(gathered: &Gathered) -> Vec<TreeWindow> {
+    let Some(WindowAmounts { begin, length, told, associations, of_tree, .. }) = &gathered.tree_windows
+    else {
+        return Vec::new();
+    };
+    let mut ids: Vec<u32> = gathered.associations.keys().copied().collect();
+    ids.sort_unstable();
+    let each = ids.into_iter().filter_map(|association| {
+        let of =
+            |amounts: &[f64]| TreeWindow { association, amounts: amounts.to_vec(), ..TreeWindow::default() };
+        if gathered.associations[&association].parent == 0 {
+            // With what associations have used that are gone.
+            let told = u32::try_from(*told).unwrap_or(u32::MAX);
+            return Some(TreeWindow { begin: *begin, length: *length, told, ..of(of_tree) });
+        }
+        associations.get(&association).filter(|amounts| !amounts.is_empty()).map(|amounts| of(amounts))
+    });
+    each.collect()
 }
 
 /// What was used in each window: of associations in the tree that the usage is of.

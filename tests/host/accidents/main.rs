@@ -15,3 +15,4 @@ mod own_usage;
 mod phases;
 mod setup;
 mod state_files;
+mod tree_windows;

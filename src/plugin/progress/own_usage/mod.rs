@@ -29,6 +29,9 @@
 //!
 //! Without targets that need sums of our own, `UsageMeasure=dominant` and books, nothing is counted, and there is no file. Books that were
 //! removed are kept for a while, too.
+//!
+//! What the share tree goes by with `TreeUsage=window` are sums and a file of their own ([`OwnUsage::of_tree`]). They begin with what slurmctld's raw
+//! usage is, in the current window, and their file is removed where the setting is.
 
 mod columns;
 mod counted;
@@ -58,11 +61,35 @@ use crate::host::Host;
 use crate::plugin::sync::{Rank, Ranked};
 
 pub use counted::Charged;
-pub use recipe::recipe;
-pub use round::{Counting, Round};
+pub use recipe::{recipe, recipe_of_tree};
+pub use round::{since, Counting, Round};
 
-/// The name of the file, beside the state file.
-const NAME: &str = "multifactor2_usage";
+/// What sums are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Targets, dominant shares and books.
+    Settings,
+    /// Windows of the share tree.
+    Tree,
+}
+
+impl Purpose {
+    /// The name of the file, beside the state file.
+    fn file(self) -> &'static str {
+        match self {
+            Self::Settings => "multifactor2_usage",
+            Self::Tree => "multifactor2_tree",
+        }
+    }
+
+    /// What is in it.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Settings => "usage for targets, UsageMeasure and books",
+            Self::Tree => "usage for TreeUsage=window",
+        }
+    }
+}
 
 /// What is kept, and what of it is in the file.
 #[derive(Debug, Default)]
@@ -73,6 +100,8 @@ struct State {
     lacking: Vec<String>,
     /// A cycle has begun, in which slurmctld's usage decays, and has not taken note yet of what that is then.
     is_open: bool,
+    /// Nothing was counted before: the next cycle takes in what slurmctld's raw usage is.
+    begins: bool,
 }
 
 /// What the end of a job needs, and leaves.
@@ -123,6 +152,7 @@ pub struct Loaded {
 /// The sums as they are now, with their time and their file.
 #[derive(Debug)]
 pub struct OwnUsage {
+    purpose: Purpose,
     state: Ranked<State>,
     ends: Ranked<Ends>,
 }
@@ -131,6 +161,7 @@ impl Default for OwnUsage {
     /// Nothing is kept.
     fn default() -> Self {
         Self {
+            purpose: Purpose::Settings,
             state: Ranked::new(Rank::OwnUsage, State::default()),
             ends: Ranked::new(Rank::Ends, Ends::default()),
         }
@@ -138,6 +169,15 @@ impl Default for OwnUsage {
 }
 
 impl OwnUsage {
+    /// Those of the share tree. Nothing is kept.
+    pub fn of_tree() -> Self {
+        Self {
+            purpose: Purpose::Tree,
+            state: Ranked::new(Rank::TreeUsage, State::default()),
+            ends: Ranked::new(Rank::TreeEnds, Ends::default()),
+        }
+    }
+
     /// What is to be kept from now on: nothing where nobody can be charged. Where nothing was, the file is read; without one everything is
     /// counted from the last cycle on. `state_file` is that of cycles.
     pub fn configure(
@@ -152,18 +192,28 @@ impl OwnUsage {
             let state = self.state.lock();
             (state.sums.is_none(), state.sums.as_ref().is_some_and(Sums::has_books))
         };
-        let file = state_file.filter(|_| is_fresh).map(|file| file.with_file_name(NAME));
-        keeps |= file.as_ref().is_some_and(|file| has_books(file));
+        let file = state_file.map(|file| file.with_file_name(self.purpose.file()));
+        let old = file.as_ref().filter(|_| is_fresh);
+        keeps |= self.purpose == Purpose::Settings && old.is_some_and(|file| has_books(file));
         let Some((recipe, books)) = recipe.filter(|(recipe, _)| keeps || !recipe.is_empty()) else {
             *self.state.lock() = State::default();
             *self.ends.lock() = Ends::default();
+            if let (Purpose::Tree, Some(file)) = (self.purpose, file) {
+                // What it would lack of the time until the setting comes back nobody could tell.
+                let _ = fs::remove_file(file);
+            }
             return;
         };
-        let recovered = file.and_then(|file| recover(&file));
+        let recovered = old.and_then(|file| self.recover(file));
+        // Windows that are all over by now say less than raw usage.
+        let is_over =
+            |sums: &Sums| recipe.covers().is_some_and(|all| sums.since().saturating_add(all) <= last_ran);
+        let recovered = recovered.filter(|(sums, _)| self.purpose == Purpose::Settings || !is_over(sums));
         let mut state = self.state.lock();
         let mut ends = self.ends.lock();
         if state.sums.is_none() {
             let is_unsaved = recovered.is_none();
+            state.begins = is_unsaved && self.purpose == Purpose::Tree;
             let (sums, restored) =
                 recovered.unwrap_or_else(|| (Sums::new(Recipe::default(), last_ran, last_reset), Vec::new()));
             let comparable = loaded.includes_newest && sums.since() == last_ran;
@@ -222,6 +272,12 @@ impl OwnUsage {
         Some(state.sums.as_ref().map_or_else(|| measures(&Sums::new(Recipe::default(), 0, 0)), measures))
     }
 
+    /// What the share tree goes by, in windows, as the last cycle left it: each window as a part of the next younger one.
+    pub fn measures_of_windows(&self, decay: f64) -> Arc<Measures> {
+        let state = self.state.lock();
+        Arc::new(state.sums.as_ref().map(|sums| sums.measures_of_windows(decay)).unwrap_or_default())
+    }
+
     /// The TRES of `DominantTRES` that the cluster did not have in the last cycle.
     pub fn lacking(&self) -> Vec<String> {
         self.state.lock().lacking.clone()
@@ -257,10 +313,11 @@ impl OwnUsage {
     /// Saves the sums, beside the state file of cycles. No lock of slurmctld's is held: this waits for the file system.
     pub fn save(&self, state_file: Option<&Path>) {
         faults::point("own_usage.save");
-        let Some(file) = state_file.map(|file| file.with_file_name(NAME)) else { return };
+        let Some(file) = state_file.map(|file| file.with_file_name(self.purpose.file())) else { return };
         let (text, is_needless) = {
             let state = self.state.lock();
-            let Some(sums) = &state.sums else { return };
+            // What has not begun yet begins anew after a restart.
+            let Some(sums) = state.sums.as_ref().filter(|_| !state.begins) else { return };
             // No cycle runs: what ends meanwhile is in none of both.
             let ended = {
                 let mut ends = self.ends.lock();
@@ -280,11 +337,12 @@ impl OwnUsage {
         self.ends.lock().is_unsaved |= written.is_err();
         match (news, written) {
             (Some(News::Fails), Err(problem)) => error!(
-                "cannot save {}: {problem}. Usage for targets, UsageMeasure and books is not lost while slurmctld runs; make room or mend the \
-                 permissions of StateSaveLocation before it restarts",
-                file.display()
+                "cannot save {}: {problem}. The {} is not lost while slurmctld runs; make room or mend the permissions of StateSaveLocation before \
+                 it restarts",
+                file.display(),
+                self.purpose.words()
             ),
-            (Some(News::Works), _) => info!("usage for targets, UsageMeasure and books is saved again in {}", file.display()),
+            (Some(News::Works), _) => info!("the {} is saved again in {}", self.purpose.words(), file.display()),
             _ => (),
         }
     }
@@ -311,29 +369,33 @@ pub(in crate::plugin) fn replace(file: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// What the file has; `None` where it has nothing that can be used, which is said.
-fn recover(file: &Path) -> Option<(Sums, Vec<Ended>)> {
-    let text = match fs::read(file) {
-        Ok(bytes) => String::from_utf8(bytes).map_err(|_| "it is not text".to_owned()),
-        Err(problem) if problem.kind() == io::ErrorKind::NotFound => {
-            info!(
-                "no {} to recover: usage for targets, UsageMeasure and books is counted from the last cycle on",
-                file.display()
-            );
-            return None;
-        }
-        Err(problem) => Err(problem.to_string()),
-    };
-    match text.and_then(|text| sums_file::parse(&text)) {
-        Ok(found) => Some(found),
-        Err(problem) => {
-            error!(
-                "cannot use {}: {problem}: {}. Usage for targets, UsageMeasure and books is counted anew from the last cycle on. Find out what damages \
-                 files there: a disk that is full or fails, another program",
-                file.display(),
-                state_file::put_aside_in_words(file)
-            );
-            None
+impl OwnUsage {
+    /// What the file has; `None` where it has nothing that can be used, which is said.
+    fn recover(&self, file: &Path) -> Option<(Sums, Vec<Ended>)> {
+        let text = match fs::read(file) {
+            Ok(bytes) => String::from_utf8(bytes).map_err(|_| "it is not text".to_owned()),
+            Err(problem) if problem.kind() == io::ErrorKind::NotFound => {
+                let from = match self.purpose {
+                    Purpose::Settings => "is counted from the last cycle on",
+                    Purpose::Tree => "begins with RawUsage, in the current window",
+                };
+                info!("no {} to recover: {} {from}", file.display(), self.purpose.words());
+                return None;
+            }
+            Err(problem) => Err(problem.to_string()),
+        };
+        match text.and_then(|text| sums_file::parse(&text)) {
+            Ok(found) => Some(found),
+            Err(problem) => {
+                error!(
+                    "cannot use {}: {problem}: {}. In it was {}, which begins anew. Find out what damages files there: a disk that is full or fails, \
+                     another program",
+                    file.display(),
+                    state_file::put_aside_in_words(file),
+                    self.purpose.words()
+                );
+                None
+            }
         }
     }
 }

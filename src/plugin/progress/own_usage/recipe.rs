@@ -2,8 +2,14 @@
 
 use multifactor2_core::books::BookLines;
 use multifactor2_core::policy::points::Points;
-use multifactor2_core::rules::sums::Recipe;
+use multifactor2_core::rules::sums::{columns, Recipe};
 use multifactor2_core::settings::Settings;
+
+/// Of the share tree in windows: empty where it does not go by them.
+pub fn recipe_of_tree(settings: &Settings) -> Recipe {
+    let windows = settings.tree_windows().map(|(length, depth, _)| (length, depth));
+    Recipe { metric: columns::BILLING.to_owned(), windows, ..Recipe::default() }
+}
 
 /// Empty where slurmctld's own usage is enough: half-life usage of billing, by association and QOS.
 pub fn recipe(settings: &Settings, books: &BookLines) -> Recipe {

@@ -8,13 +8,13 @@ use multifactor2_core::facts::{amount, TresTotal};
 use multifactor2_core::rules::charge::{Amounts, Elapsed, JobTimes, Period, END_CHARGED};
 use multifactor2_core::rules::ended::Ended;
 use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{columns, Cycle, Names, SeenQos, Sums};
+use multifactor2_core::rules::sums::{columns, Beginning, Cycle, Names, SeenQos, Sums};
 use multifactor2_core::rules::tally::{Charge, Tally, TallyPlace};
 use rustc_hash::FxHashMap;
 
 use super::columns::Columns;
 use super::counted::{Charged, Metric};
-use super::{OwnUsage, State};
+use super::{OwnUsage, Purpose, State};
 use crate::faults;
 use crate::host::access::Open;
 use crate::host::locks::{AssocLock, JobLock, Usage};
@@ -32,6 +32,11 @@ pub enum Counting<'o> {
     Cycle(Box<Round<'o>>),
     /// The end of a job.
     End(&'o OwnUsage),
+}
+
+/// Up to when the one of some sums that is behind is counted; `None` where none are kept.
+pub fn since(all: &[Counting<'_>]) -> Option<i64> {
+    all.iter().filter_map(Counting::since).min()
 }
 
 impl Counting<'_> {
@@ -93,7 +98,10 @@ impl Counting<'_> {
                     group: Charged::group(job),
                     partition: job.partition().map(|part| part.text(|part| part.name).into_owned()),
                 };
-                ends.note(ended);
+                ends.note(match own.purpose {
+                    Purpose::Settings => ended,
+                    Purpose::Tree => Ended { qos: [None; 2], group: None, partition: None, ..ended },
+                });
             }
         }
     }
@@ -105,7 +113,7 @@ pub struct Round<'o> {
     own: &'o OwnUsage,
     state: RankedGuard<'o, State>,
     metric: Metric,
-    /// Usage of the metric is kept; else only columns.
+    /// Usage of the metric is kept by QOS, group and partition; else by association alone.
     counts_metric: bool,
     columns: Columns,
     since: i64,
@@ -175,7 +183,7 @@ impl OwnUsage {
             let capacities: Vec<f64> = columns.tres().iter().map(of).collect();
             tally.add_columns(TallyPlace::CAPACITY, 0, &capacities);
         }
-        let counts_metric = sums.recipe().counts_metric();
+        let counts_metric = self.purpose == Purpose::Settings && sums.recipe().counts_metric();
         let places = Places::default();
         Some(Box::new(Round {
             own: self,
@@ -255,7 +263,12 @@ impl Round<'_> {
             1.0
         };
         let cycle = Cycle { now: self.now, decay, last_reset, tally: &self.tally };
-        sums.settle(cycle, &mut all);
+        let begins = std::mem::take(&mut self.state.begins).then(|| Beginning::of(&self.associations, &all));
+        let Some(sums) = &mut self.state.sums else { return };
+        let was_reset = sums.settle(cycle, &mut all);
+        if let Some(beginning) = begins.filter(|_| !was_reset) {
+            sums.begin_with(&beginning);
+        }
         ends.jobs = all;
         ends.since = Some(self.now);
         ends.latest = ends.latest.max(self.now);

@@ -26,6 +26,9 @@ pub type Charged = FxHashMap<u32, f64>;
 /// Raw usage is a sum of many charges, in another order than ours.
 const TOLERANCE: f64 = 1e-9;
 
+/// slurmctld saves usage with six decimals, so after a restart each number may be less by the last of them.
+const SAVED: f64 = 1e-6;
+
 /// The associations whose own usage was reset since `before`, each with what slurmctld has charged to it since that reset; `ended` has
 /// what jobs that ended were charged since `before`.
 pub fn resets(before: &Remembered, now: &[Seen], ended: &Charged) -> Vec<(u32, f64)> {
@@ -42,15 +45,18 @@ pub fn resets(before: &Remembered, now: &[Seen], ended: &Charged) -> Vec<(u32, f
     let above: Vec<Option<usize>> =
         now.iter().map(|seen| seen.parent.and_then(|parent| places.get(&parent).copied())).collect();
     let mut own: Vec<f64> = now.iter().map(|seen| seen.raw).collect();
+    // So many numbers each is made of.
+    let mut parts = vec![1_u32; now.len()];
     for (seen, above) in now.iter().zip(&above) {
         if let Some(above) = above {
             own[*above] -= seen.raw;
+            parts[*above] += 1;
         }
     }
     // An account with nothing left: all below it are reset with it, also those of whom billing counts nothing.
     let emptied: Vec<bool> = now
         .iter()
-        .map(|seen| before.get(&seen.id).is_some_and(|(_, raw)| *raw > 0.0 && seen.raw <= raw * TOLERANCE))
+        .map(|seen| before.get(&seen.id).is_some_and(|(_, raw)| *raw > SAVED && seen.raw <= raw * TOLERANCE))
         .collect();
     // Looked for once: there are a hundred thousand associations, and slurmctld waits.
     let any_is_emptied = emptied.contains(&true);
@@ -64,7 +70,7 @@ pub fn resets(before: &Remembered, now: &[Seen], ended: &Charged) -> Vec<(u32, f
         let raw_before = before.get(&seen.id).map_or(0.0, |(_, raw)| *raw);
         let due =
             own_before.get(&seen.id).copied().unwrap_or(0.0) + ended.get(&seen.id).copied().unwrap_or(0.0);
-        let fell = has_fallen(due, own[at], raw_before.max(seen.raw));
+        let fell = has_fallen(due, own[at], (raw_before.max(seen.raw), parts[at]));
         if fell && raw_before > 0.0 || is_below_emptied(at) {
             found.push((seen.id, own[at].max(0.0)));
         }
@@ -72,9 +78,9 @@ pub fn resets(before: &Remembered, now: &[Seen], ended: &Charged) -> Vec<(u32, f
     found
 }
 
-/// Whether usage is less than is due, where the numbers that it was computed from are as large as `scale`.
-pub fn has_fallen(due: f64, found: f64, scale: f64) -> bool {
-    due - found > TOLERANCE * scale.max(due)
+/// Whether usage is less than is due, where the numbers that it was computed from are as large as `scale`, and so many.
+pub fn has_fallen(due: f64, found: f64, (scale, parts): (f64, u32)) -> bool {
+    due - found > TOLERANCE * scale.max(due) + SAVED * f64::from(parts)
 }
 
 #[cfg(test)]
@@ -105,6 +111,27 @@ mod tests {
             &ended.iter().copied().collect(),
         );
         assert_eq!(found, expected);
+    }
+
+    /// The file of slurmctld's usage has six decimals: what a restart takes off is no reset, however little is left.
+    #[test]
+    fn what_is_rounded_when_it_is_saved_is_no_reset() {
+        let before = remembered([8.123_456_9, 3.000_000_4, 1.999_999_6, 1e-7, 0.4]);
+        assert_eq!(
+            resets(&before, &seen([8.123_456, 3.0, 1.999_999, 0.0, 0.399_999]), &Charged::default()),
+            []
+        );
+        // What a hundred users have lost by it is still less than their account has of its own.
+        let users = |of: f64| (0..100).map(move |id| (10 + id, of));
+        let with = |of: f64, account: f64| -> Vec<Seen> {
+            let all = users(of).map(|(id, raw)| Seen { id, parent: Some(PHYSICS), raw });
+            all.chain([Seen { id: PHYSICS, parent: None, raw: account }]).collect()
+        };
+        let before: Remembered =
+            with(0.1, 12.0).into_iter().map(|seen| (seen.id, (seen.parent, seen.raw))).collect();
+        assert_eq!(resets(&before, &with(0.100_000_9, 12.0), &Charged::default()), []);
+        assert_eq!(resets(&before, &with(0.1, 11.9), &Charged::default()).len(), 1);
+        assert_eq!(resets(&before, &with(0.099, 11.9), &Charged::default()).len(), 100);
     }
 
     /// All of slurmctld waits for it. Looking at all others for each takes a minute and more; this takes a part of a second.

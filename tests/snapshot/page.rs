@@ -4,7 +4,7 @@ use multifactor2_fixtures::project::read;
 use multifactor2_snapshot::format::{FORMAT, LONGEST_LINE, MOST_RECORDS, VERSION};
 use multifactor2_snapshot::records::{
     About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Parameter, Partition, Qos, Record,
-    Running, Setting, Tres, Usage, Window,
+    Running, Setting, TreeWindow, Tres, Usage, Window,
 };
 
 fn of<R: Record>() -> (&'static str, Vec<String>) {
@@ -28,6 +28,7 @@ fn kinds() -> Vec<(&'static str, Vec<String>)> {
         of::<Running>(),
         of::<Usage>(),
         of::<Window>(),
+        of::<TreeWindow>(),
         of::<Group>(),
         of::<Grant>(),
     ]

@@ -180,7 +180,7 @@ impl Sums {
             let by = usize::from(!seen.decays);
             let Some(raw) = known.raw.filter(|_| known.decays == seen.decays) else { continue };
             let due = raw + charged_qos.get(&seen.id).map_or(0.0, |sums| sums[by]);
-            if !has_fallen(due, seen.raw, raw) {
+            if !has_fallen(due, seen.raw, (raw, 1)) {
                 continue;
             }
             self.kept[known.place.index()].clear();

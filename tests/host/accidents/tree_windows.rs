@@ -340,3 +340,30 @@ fn what_cannot_be_read_is_put_aside() -> HostResult<()> {
     assert!(file(&with, "multifactor2_tree.damaged").exists());
     Ok(())
 }
+
+/// slurmctld saves usage with six decimals. Where little of it is left, what a restart takes off is not taken for a reset.
+#[test]
+fn what_is_rounded_when_usage_is_saved_empties_no_window() -> HostResult<()> {
+    let [_, ours] = plugins()?;
+    let with = lives(&ours, Conf::new().decay_half_life(600_u32), FOUR)?;
+    let mut host = with.start(NOW, &[running(1, ALICE, NOW), running(2, BOB, NOW)])?;
+    host.init()?;
+    host.set_clock(NOW + 10)?;
+    for job in [1, 2] {
+        end(&mut host, job, NOW + 10)?;
+    }
+    for restart in 1..=12 {
+        let now = NOW + 71 * restart;
+        cycle_at(&mut host, now)?;
+        host.save()?;
+        host.fini()?;
+        host.quit()?;
+        host = with.start(now, &[])?;
+        host.init()?;
+        cycle_at(&mut host, now + 7)?;
+        for id in [ALICE, BOB] {
+            assert_eq!(of(&with, id), [10.0 * CPUS], "restart {restart}, {} left", usage(&mut host, id)?);
+        }
+    }
+    host.quit().map(drop)
+}

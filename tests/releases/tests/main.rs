@@ -40,6 +40,7 @@ mod stopping;
 #[cfg(feature = "full")]
 mod takeover;
 mod targets;
+mod tree_windows;
 mod twins;
 mod waits;
 mod what_if;

@@ -7,7 +7,8 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
-use multifactor2_command::answers::metrics::{names, of, write, Arguments, Users};
+use multifactor2_command::answers::metrics::{self, names, write, Arguments, MetricsAnswer, Users};
+use multifactor2_command::model::{Model, Options};
 use multifactor2_fixtures::project;
 use multifactor2_snapshot::records::{About, Association, Job, Partition, Running};
 use multifactor2_snapshot::Snapshot;
@@ -40,6 +41,10 @@ fn job(id: u32, association: u32, accrue: i64, priority: u32) -> Job {
         partition: "gpu".into(),
         ..Job::default()
     }
+}
+
+fn of(snapshot: &Snapshot, options: &Arguments) -> MetricsAnswer {
+    metrics::of(&Model::of(snapshot, Options::default()), options)
 }
 
 /// root with chem (ann, bob) and bio, which is below chem and has a user with a name that means harm.

@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use monitoring::promtool;
 use multifactor2_command::answers::metrics::{self, write, Arguments, MetricsAnswer, Users};
 use multifactor2_command::model::{Model, Options};
-use multifactor2_snapshot::records::{About, Association, Job, Partition, Running};
+use multifactor2_snapshot::records::{About, Association, Job, Partition, Qos, Running, Usage};
 use multifactor2_snapshot::Snapshot;
 
 const HOSTILE: &str = "<script>\"\\\n\u{1b}]0;x\u{7}\u{202e}'";
@@ -205,6 +205,41 @@ fn the_collector_takes_the_text_whatever_the_names_are() {
     // JSON has the same.
     let json = serde_json::to_value(&answer).unwrap();
     assert_eq!(json["metrics"].as_array().unwrap().len(), answer.metrics.len());
+}
+
+/// The same of targets: of users, accounts, levels, QOS, partitions and books with such names.
+#[test]
+fn the_collector_takes_targets_whatever_the_names_are() {
+    let mut snapshot = snapshot();
+    snapshot.about.priority_type = "priority/multifactor2".into();
+    snapshot.associations[4].account = HOSTILE.into();
+    snapshot.associations[5].account = HOSTILE.into();
+    snapshot.partitions[1].name = HOSTILE.into();
+    snapshot.qos.push(Qos { id: 1, name: HOSTILE.into(), usage: Some(1.0), ..Qos::default() });
+    snapshot.jobs.truncate(2);
+    for line in [
+        "Component=FS FSUser=1 FSParent=1 FSQOS=1 FSClass=1",
+        "Target=User Name=* Percent=1 Type=floor",
+        "Target=Account Name=* Percent=1 Type=ceiling",
+        "Target=Parent Name=chem Percent=5",
+        "Target=QOS Name=* Percent=1",
+        "Target=Partition Name=* Percent=1 Window=yes",
+    ] {
+        site::set(&mut snapshot, line);
+    }
+    let amount =
+        |of: &str, key: &str| Usage { model: "window".into(), of: of.into(), key: key.into(), amount: 9.0 };
+    snapshot.usage.extend([amount("partition", HOSTILE), amount("all", "")]);
+    let text = of(&snapshot, &Arguments { users: Some(Users::Top(10)), ..Arguments::default() }).to_string();
+    let shown = r#"name="<script>\"\\\\u{a}\\u{1b}]0;x\\u{7}\\u{202e}'""#;
+    for kind in ["User", "Account", "QOS", "Partition", "Parent"] {
+        assert!(
+            text.contains(&format!("multifactor2_target_ratio{{kind=\"{kind}\",{shown}")),
+            "{kind}\n{text}"
+        );
+    }
+    check(&text);
+    promtool(&["check", "metrics"], &text);
 }
 
 #[test]

@@ -1,15 +1,17 @@
-//! `multifactor2 metrics`: the text is one that `node_exporter` takes, whatever names there are, and says what the snapshot says; the dashboard and
-//! the rules of packaging/monitoring ask for metrics that exist.
+//! `multifactor2 metrics`: the text is one that `node_exporter` takes, whatever names there are, and says what the snapshot says. What the package
+//! has for Prometheus and Grafana is in `monitoring.rs`, targets and windows are in `targets/metrics`.
+
+mod monitoring;
+mod site;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::process::{Command, Stdio};
 
-use multifactor2_command::answers::metrics::{names, of, write, Arguments, Users};
-use multifactor2_fixtures::project;
-use multifactor2_snapshot::records::{About, Association, Job, Partition, Running};
+use monitoring::promtool;
+use multifactor2_command::answers::metrics::{self, write, Arguments, MetricsAnswer, Users};
+use multifactor2_command::model::{Model, Options};
+use multifactor2_snapshot::records::{About, Association, Job, Partition, Qos, Running, Usage};
 use multifactor2_snapshot::Snapshot;
 
 const HOSTILE: &str = "<script>\"\\\n\u{1b}]0;x\u{7}\u{202e}'";
@@ -40,6 +42,10 @@ fn job(id: u32, association: u32, accrue: i64, priority: u32) -> Job {
         partition: "gpu".into(),
         ..Job::default()
     }
+}
+
+fn of(snapshot: &Snapshot, options: &Arguments) -> MetricsAnswer {
+    metrics::of(&Model::of(snapshot, Options::default()), options)
 }
 
 /// root with chem (ann, bob) and bio, which is below chem and has a user with a name that means harm.
@@ -201,27 +207,39 @@ fn the_collector_takes_the_text_whatever_the_names_are() {
     assert_eq!(json["metrics"].as_array().unwrap().len(), answer.metrics.len());
 }
 
-/// Prometheus' own tool, which tests/install-deps.sh installs.
-fn promtool(arguments: &[&str], input: &str) {
-    let name = std::env::var("PROMTOOL").unwrap_or_else(|_| "promtool".into());
-    let started = Command::new(&name)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = match started {
-        Ok(child) => child,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            slurm_testcluster::skip("promtool", "prometheus is not installed");
-            return;
-        }
-        Err(error) => panic!("{name}: {error}"),
-    };
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let done = child.wait_with_output().unwrap();
-    let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    assert!(done.status.success() && !said.contains("error"), "{arguments:?}\n{said}");
+/// The same of targets: of users, accounts, levels, QOS, partitions and books with such names.
+#[test]
+fn the_collector_takes_targets_whatever_the_names_are() {
+    let mut snapshot = snapshot();
+    snapshot.about.priority_type = "priority/multifactor2".into();
+    snapshot.associations[4].account = HOSTILE.into();
+    snapshot.associations[5].account = HOSTILE.into();
+    snapshot.partitions[1].name = HOSTILE.into();
+    snapshot.qos.push(Qos { id: 1, name: HOSTILE.into(), usage: Some(1.0), ..Qos::default() });
+    snapshot.jobs.truncate(2);
+    for line in [
+        "Component=FS FSUser=1 FSParent=1 FSQOS=1 FSClass=1",
+        "Target=User Name=* Percent=1 Type=floor",
+        "Target=Account Name=* Percent=1 Type=ceiling",
+        "Target=Parent Name=chem Percent=5",
+        "Target=QOS Name=* Percent=1",
+        "Target=Partition Name=* Percent=1 Window=yes",
+    ] {
+        site::set(&mut snapshot, line);
+    }
+    let amount =
+        |of: &str, key: &str| Usage { model: "window".into(), of: of.into(), key: key.into(), amount: 9.0 };
+    snapshot.usage.extend([amount("partition", HOSTILE), amount("all", "")]);
+    let text = of(&snapshot, &Arguments { users: Some(Users::Top(10)), ..Arguments::default() }).to_string();
+    let shown = r#"name="<script>\"\\\\u{a}\\u{1b}]0;x\\u{7}\\u{202e}'""#;
+    for kind in ["User", "Account", "QOS", "Partition", "Parent"] {
+        assert!(
+            text.contains(&format!("multifactor2_target_ratio{{kind=\"{kind}\",{shown}")),
+            "{kind}\n{text}"
+        );
+    }
+    check(&text);
+    promtool(&["check", "metrics"], &text);
 }
 
 #[test]
@@ -253,57 +271,6 @@ fn a_link_is_replaced() {
     std::os::unix::fs::symlink(&other, &path).unwrap();
     write(&of(&snapshot(), &Arguments::default()), &path).unwrap();
     assert_eq!(fs::read_to_string(&other).unwrap(), "kept");
-}
-
-/// Names of metrics in a text that queries them.
-fn queried(text: &str) -> BTreeSet<String> {
-    let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
-    words.filter(|word| word.starts_with("multifactor2_")).map(str::to_owned).collect()
-}
-
-#[test]
-fn the_dashboard_asks_for_metrics_that_exist() {
-    let known: BTreeSet<String> = names().map(str::to_owned).collect();
-    let dashboard: serde_json::Value =
-        serde_json::from_str(&project::read("packaging/monitoring/grafana-dashboard.json")).unwrap();
-    let panels = dashboard["panels"].as_array().unwrap();
-    let mut ids = BTreeSet::new();
-    let mut asked = BTreeSet::new();
-    for panel in panels {
-        assert!(ids.insert(panel["id"].as_u64().unwrap()), "{panel}");
-        assert!(panel["title"].is_string() && panel["gridPos"]["w"].is_u64(), "{panel}");
-        for target in panel["targets"].as_array().unwrap() {
-            let query = target["expr"].as_str().unwrap();
-            let of_query = queried(query);
-            assert!(!of_query.is_empty(), "{query}");
-            // Each selects the cluster's host, so that several can be in one Prometheus.
-            assert!(query.contains("{instance=~\"$instance\""), "{query}");
-            asked.extend(of_query);
-        }
-    }
-    for variable in dashboard["templating"]["list"].as_array().unwrap() {
-        asked.extend(queried(variable["query"].as_str().unwrap_or_default()));
-    }
-    let unknown: Vec<_> = asked.difference(&known).collect();
-    assert!(unknown.is_empty(), "{unknown:?}");
-}
-
-#[test]
-fn the_rules_ask_for_metrics_that_exist() {
-    let known: BTreeSet<String> = names().map(str::to_owned).collect();
-    let rules = project::read("packaging/monitoring/alerts.yml");
-    let unknown: Vec<String> = queried(&rules).into_iter().filter(|name| !known.contains(name)).collect();
-    assert!(unknown.is_empty(), "{unknown:?}");
-    let path = |name: &str| format!("{}/../packaging/monitoring/{name}", env!("CARGO_MANIFEST_DIR"));
-    promtool(&["check", "rules", &path("alerts.yml")], "");
-    promtool(&["test", "rules", &path("alerts-test.yml")], "");
-}
-
-#[test]
-fn the_page_has_every_metric() {
-    let page = project::read("docs/monitoring.md");
-    let missing: Vec<&str> = names().filter(|name| !page.contains(&format!("`{name}`"))).collect();
-    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// A thousand accounts and ten thousand users: as many series as accounts need, and not more for users.

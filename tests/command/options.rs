@@ -148,6 +148,7 @@ const PROOFS: &[(&str, &str, &str, &str, Seen)] = &[
     ("check", "--slurmctld", "", "--plugins plugins --slurmctld nowhere", Says("nowhere")),
     ("metrics", "--out", "", "--out a.prom", Writes("a.prom", "multifactor2_")),
     ("metrics", "--users", "", "--users top=5", Differs),
+    ("metrics", "--targets", "", "--targets 1001", Says("from 0 to 1000")),
     ("sync", "--delete", "", "--delete", Says("delete")),
     ("sync", "--check", "", "--check", Ends(2)),
     ("weights", "--fp32", "", "--fp32 nowhere", Says("nowhere")),

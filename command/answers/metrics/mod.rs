@@ -1,14 +1,15 @@
-//! `multifactor2 metrics`: shares, usage and queues for the textfile collector of Prometheus' `node_exporter`.
+//! `multifactor2 metrics`: shares, usage, targets and queues for the textfile collector of Prometheus' `node_exporter`.
 //!
-//! By account, and of users only those that were asked for: a series a job, or a user and partition, is more than a Prometheus
-//! should keep. The rules are those of the collector: a file `*.prom` that is replaced as a whole, no times of samples, each name
+//! By account, of users only those that were asked for, and of targets so many: a series a job, or a user and partition, is more than
+//! a Prometheus should keep. The rules are those of the collector: a file `*.prom` that is replaced as a whole, no times of samples, each name
 //! described once, and no series twice, for which it refuses the file. [`text`] writes it.
 
+mod targets;
 mod text;
+mod users;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use multifactor2_snapshot::records::{Association, Grant, Job};
 use multifactor2_snapshot::Snapshot;
@@ -26,24 +27,23 @@ use crate::output::{Printout, Schema, Terminal};
 use crate::progress::Progress;
 
 pub use text::write;
-
-/// The most users that `top=` gives.
-pub const MOST_USERS: usize = 1000;
+pub use users::{Users, MOST_USERS};
 
 /// How deep a tree may be: what goes on longer is a circle.
 const DEEPEST: usize = 1000;
 
 /// What the help says besides.
 const HELP: &str = "\
-The file is written beside its place and renamed, with mode 0644. Users are in it only where --users asks for them.
+The file is written beside its place and renamed, with mode 0644. Users and their targets are in it only where --users asks for them.
 Run this every five minutes. The package has a dashboard for Grafana and alerts.
 
 Examples:
   multifactor2 metrics
   multifactor2 metrics --out multifactor2.prom
-  multifactor2 metrics --users top=20";
+  multifactor2 metrics --users top=20
+  multifactor2 metrics --targets 200";
 
-/// Writes shares, usage and queues for the textfile collector of Prometheus' node_exporter
+/// Writes shares, usage, targets and queues for the textfile collector of Prometheus' node_exporter
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = HELP)]
 #[group(skip)]
@@ -55,13 +55,16 @@ pub struct Arguments {
     /// Users who have series of their own: names separated by commas, or top=N for the N with the largest usage
     #[arg(long, value_name = "NAMES|top=N")]
     pub users: Option<Users>,
+    /// The most targets of each type that have series of their own, those farthest from their target first [default: 50]
+    #[arg(long, value_name = "N", value_parser = targets::most)]
+    pub targets: Option<usize>,
     #[command(flatten)]
     #[allow(missing_docs)] // it would be shown
     pub of: OfCluster,
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "shares, usage and queues for Prometheus ([monitoring.md](monitoring.md))";
+    const ANSWERS: &'static str = "shares, usage, targets and queues for Prometheus ([monitoring.md](monitoring.md))";
     const EXAMPLE: &'static str = "multifactor2 metrics --out multifactor2.prom";
 
     fn schemas() -> Vec<Schema> {
@@ -71,12 +74,12 @@ impl Ask for Arguments {
     fn ask(&self, terminal: Terminal) -> Result<Printout, Error> {
         let progress = Progress::begin();
         let snapshot = self.of.snapshot(&progress)?;
-        let metrics = of(&snapshot, self);
+        let model = Model::of(&snapshot, Options::default());
+        let metrics = of(&model, self);
         if let Some(path) = &self.out {
             write(&metrics, path)?;
             return Ok(Printout::default());
         }
-        let model = Model::of(&snapshot, Options::default());
         printout(&model, metrics, self.of.form, &Printed::default(), terminal)
     }
 }
@@ -84,33 +87,6 @@ impl Ask for Arguments {
 impl Show for MetricsAnswer {
     fn show(&self, _: &About, _: &Printed, _: Terminal) -> Result<String, Error> {
         Ok(self.to_string())
-    }
-}
-
-/// Users who have series of their own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Users {
-    /// These.
-    Named(BTreeSet<String>),
-    /// So many, those with the largest usage.
-    Top(usize),
-}
-
-impl FromStr for Users {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        if let Some(number) = text.strip_prefix("top=") {
-            let number = number.parse().ok().filter(|number| (1..=MOST_USERS).contains(number));
-            return number
-                .map(Users::Top)
-                .ok_or_else(|| format!("allowed is top=N with N from 1 to {MOST_USERS}").into());
-        }
-        let names: BTreeSet<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
-        if names.contains("") || names.len() > MOST_USERS {
-            return Err(format!("allowed are up to {MOST_USERS} names separated by commas, or top=N").into());
-        }
-        Ok(Users::Named(names))
     }
 }
 
@@ -182,6 +158,27 @@ metrics! {
     grant_used_all_seconds: "What was used of all of it.",
     grant_is_beyond: "1 if jobs are beyond the grant, else 0.",
     grant_is_unknown: "1 if what was used of the grant is not known, else 0.",
+    targets_are_unknown: "1 if nobody told how far everybody is from the targets, or not all of it, else 0.",
+    targets: "Targets, floors, ceilings and caps, of everybody for whom a Target line holds.",
+    targets_missed: "Caps that are exceeded, floors with usage below them and ceilings with usage above them.",
+    targets_omitted: "Those of them that have no series of their own.",
+    targets_omitted_missed: "Those without series of their own that are missed.",
+    target_ratio: "What a Target line says: a part of the usage that the label of names, from 0 to 1.",
+    target_usage_ratio: "What was used, as a part of the same.",
+    target_used_seconds: "What was used: seconds of TargetMetric.",
+    target_allowed_seconds: "What a cap allows: seconds of TargetMetric.",
+    target_left_seconds: "What is left of it; negative where more was used.",
+    target_distance: "How far usage is below the target, as it counts: percentage points, or with mode ratio parts of the target; negative above it.",
+    target_points: "The points that jobs have by this target alone, before they are rounded; none where they depend on the job.",
+    target_is_missed: "1 if usage is beyond the cap, below the floor or above the ceiling, else 0.",
+    target_competing_jobs: "Waiting jobs that compete, of whom the target is for.",
+    windows_are_unknown: "1 if nobody told what was used in each window, else 0.",
+    windows_begin_timestamp_seconds: "When the current window began.",
+    windows_length_seconds: "TargetWindow.",
+    windows_depth: "TargetDepth: how many windows count.",
+    window_used_seconds: "What was used in all windows, each times its factor: seconds of TargetMetric.",
+    window_usage_ratio: "The same as a part of that which it is compared with.",
+    window_current_used_seconds: "What was used in the current window: seconds of TargetMetric.",
     user_shares_ratio: "Normalised shares of a user in an account, from 0 to 1.",
     user_usage_ratio: "Normalised usage of a user in an account, from 0 to 1.",
     user_usage_billing_seconds: "Decayed usage of a user in an account: billing times seconds.",
@@ -248,7 +245,8 @@ impl Jobs {
 }
 
 /// The metrics of a snapshot.
-pub fn of(snapshot: &Snapshot, options: &Arguments) -> MetricsAnswer {
+pub fn of(model: &Model<'_>, options: &Arguments) -> MetricsAnswer {
+    let snapshot = model.snapshot;
     let mut collected = Collected::default();
     let about = &snapshot.about;
     let info = [
@@ -264,7 +262,9 @@ pub fn of(snapshot: &Snapshot, options: &Arguments) -> MetricsAnswer {
     collected.add("is_partial", &[], f64::from(u8::from(about.partial_tree || about.partial_queue)));
     parameters(snapshot, &mut collected);
     queue(snapshot, now, &mut collected);
-    associations(snapshot, now, options.users.as_ref(), &mut collected);
+    let users = Users::names(options.users.as_ref(), snapshot);
+    associations(snapshot, now, &users, &mut collected);
+    targets::add(model, &users, options.targets.unwrap_or(targets::USUAL), &mut collected);
     snapshot.grants.iter().for_each(|grant| of_grant(grant, &mut collected));
     let metrics = KNOWN.iter().filter_map(|(short, name, help)| {
         let series = collected.0.remove(short)?;
@@ -316,7 +316,7 @@ fn queue(snapshot: &Snapshot, now: i64, collected: &mut Collected) {
     }
 }
 
-fn associations(snapshot: &Snapshot, now: i64, users: Option<&Users>, collected: &mut Collected) {
+fn associations(snapshot: &Snapshot, now: i64, users: &BTreeSet<&str>, collected: &mut Collected) {
     let by_id: HashMap<u32, usize> =
         snapshot.associations.iter().enumerate().map(|(at, association)| (association.id, at)).collect();
     let by_name: HashMap<(&str, &str), usize> = snapshot
@@ -352,8 +352,10 @@ fn associations(snapshot: &Snapshot, now: i64, users: Option<&Users>, collected:
             account(snapshot, &by_id, association, *jobs, collected);
         }
     }
-    for at in chosen(snapshot, users) {
-        user(&snapshot.associations[at], own[at], collected);
+    for (association, jobs) in snapshot.associations.iter().zip(&own) {
+        if !association.user.is_empty() && users.contains(association.user.as_str()) {
+            user(association, *jobs, collected);
+        }
     }
 }
 
@@ -425,27 +427,6 @@ fn user(association: &Association, jobs: Jobs, collected: &mut Collected) {
     }
     add("user_waiting_jobs", count(jobs.waiting));
     add("user_running_jobs", count(jobs.running));
-}
-
-/// The associations of users that were asked for, by their positions.
-fn chosen(snapshot: &Snapshot, users: Option<&Users>) -> Vec<usize> {
-    let all =
-        snapshot.associations.iter().enumerate().filter(|(_, association)| !association.user.is_empty());
-    let names: BTreeSet<&str> = match users {
-        None => return Vec::new(),
-        Some(Users::Named(names)) => names.iter().map(String::as_str).collect(),
-        Some(Users::Top(most)) => {
-            let mut usage = BTreeMap::<&str, f64>::new();
-            for (_, association) in all.clone() {
-                *usage.entry(&association.user).or_default() += association.usage;
-            }
-            let mut order: Vec<(&str, f64)> = usage.into_iter().collect();
-            // By name where usage is the same, since the map is in order.
-            order.sort_by(|a, b| b.1.total_cmp(&a.1));
-            order.into_iter().take(*most).map(|(name, _)| name).collect()
-        }
-    };
-    all.filter(|(_, association)| names.contains(association.user.as_str())).map(|(at, _)| at).collect()
 }
 
 #[allow(clippy::cast_precision_loss)] // counts and times are far below 2^53

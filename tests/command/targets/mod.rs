@@ -1,5 +1,6 @@
 //! `tree --targets` and `tree --windows`: every cell is what the model has from the specification, hidden and old facts are not guessed, and rows fit.
 
+mod metrics;
 mod names;
 mod shown;
 

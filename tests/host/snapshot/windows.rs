@@ -90,3 +90,32 @@ fn without_windows_there_are_none() -> HostResult<()> {
     assert!(snapshot.windows.is_empty() && !snapshot.usage.is_empty(), "{:?}", snapshot.windows);
     rig.host.quit().map(drop)
 }
+
+/// The share tree has windows of its own, beside those of targets, and what it goes by is their sum.
+#[test]
+fn the_tree_has_its_own() -> HostResult<()> {
+    const TREE: &str = "TreeUsage=window\nTreeWindow=00:20:00\nTreeDepth=2\nTreeDecay=0.25\n";
+    let jobs = [running(1), running(2).association(6_u32).user_id(1006_u32)];
+    let mut rig = Rig::start(&format!("{WINDOWS}{TREE}"), &Conf::new().flags(FAIR_TREE), &jobs)?;
+    rig.snapshot(NOW);
+    for (now, due) in [(NOW + 300, [300.0, 0.0]), (NOW + 1500, [1100.0, 400.0])] {
+        rig.cycle_after(now - if now == NOW + 300 { NOW } else { NOW + 300 })?;
+        let snapshot = rig.snapshot(now);
+        let found: BTreeMap<u32, Vec<f64>> =
+            snapshot.tree_windows.iter().map(|row| (row.association, row.amounts.clone())).collect();
+        let begin = now - now % 1200;
+        for (id, cpus) in [(1, 8.0), (2, 4.0), (3, 4.0), (4, 4.0), (6, 4.0)] {
+            let amounts = &found[&id];
+            let of = |age: usize| amounts.get(age).copied().unwrap_or_default();
+            assert_eq!([of(0), of(1)], due.map(|seconds| seconds * cpus), "{id}: {found:?}");
+            let association = snapshot.associations.iter().find(|association| association.id == id).unwrap();
+            assert_eq!(association.dominant, Some(of(0) + 0.25 * of(1)), "{id}");
+        }
+        assert!(!found.contains_key(&5), "who has used nothing has no record");
+        let told: Vec<_> = snapshot.tree_windows.iter().filter(|row| row.length != 0).collect();
+        assert_eq!(told.len(), 1, "the root says what windows there are");
+        assert_eq!((told[0].association, told[0].begin, told[0].length, told[0].told), (1, begin, 1200, 2));
+        assert_eq!(snapshot.windows.iter().find(|row| row.of == "all").map(|row| row.length), Some(600));
+    }
+    rig.host.quit().map(drop)
+}

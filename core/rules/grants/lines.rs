@@ -88,6 +88,10 @@ pub struct Sequences {
     /// In the order in which their first lines are written.
     pub all: Vec<Sequence>,
     filters: Filters,
+    /// All units, each once.
+    units: Vec<String>,
+    /// Which of them each sequence has.
+    unit_of: Vec<usize>,
 }
 
 impl Key {
@@ -292,7 +296,26 @@ impl Sequences {
     }
 
     fn new(all: Vec<Sequence>) -> Self {
-        Self { filters: Filters::of(all.iter().map(|sequence| &sequence.key)), all }
+        let mut units: Vec<String> = Vec::new();
+        let unit_of = all.iter().map(|sequence| {
+            let unit = &sequence.key.unit;
+            units.iter().position(|known| known == unit).unwrap_or_else(|| {
+                units.push(unit.clone());
+                units.len() - 1
+            })
+        });
+        let unit_of = unit_of.collect();
+        Self { filters: Filters::of(all.iter().map(|sequence| &sequence.key)), all, units, unit_of }
+    }
+
+    /// All units, each once.
+    pub fn units(&self) -> &[String] {
+        &self.units
+    }
+
+    /// Which of the units the sequence at a place has.
+    pub fn unit_of(&self, place: usize) -> usize {
+        self.unit_of.get(place).copied().unwrap_or_default()
     }
 
     /// The partitions that they are for.

@@ -9,7 +9,6 @@ use multifactor2_core::facts::amount;
 use multifactor2_core::rules::charge::END_CHARGED;
 use multifactor2_core::rules::grants::ledger::{Cycle, Mark, Piece, Tally};
 use multifactor2_core::rules::grants::Sequence;
-use rustc_hash::FxHashMap;
 
 use super::places::Places;
 use super::{offset, Grants, State};
@@ -37,7 +36,7 @@ pub struct Round<'g> {
     state: RankedGuard<'g, State>,
     now: i64,
     places: Places,
-    /// The position of the TRES of each sequence.
+    /// The position of the TRES of each unit, where the cluster has it.
     units: Vec<Option<usize>>,
     /// The sequences of the job at hand.
     of_job: Vec<u32>,
@@ -55,7 +54,7 @@ impl Grants {
         Some(Box::new(Round {
             now,
             places: Places::of(state.scopes.clone()),
-            units: units(&state, lock),
+            units: state.sequences.units().iter().map(|unit| position(lock, unit)).collect(),
             of_job: Vec::new(),
             tally: Tally::new(state.sequences.all.len(), since, now),
             running: vec![0; state.sequences.all.len()],
@@ -121,7 +120,8 @@ impl Round<'_> {
             let Some(sequence) = sequences.all.get(at) else { continue };
             let is_there = sequence.key.partitions.is_none()
                 || partition.is_some_and(|part| sequence.key.has_partition(&part.text(|part| part.name)));
-            let count = if is_there { count_of(job, self.units[at]) } else { 0 };
+            let unit = self.units.get(sequences.unit_of(at)).copied().flatten();
+            let count = if is_there { count_of(job, unit) } else { 0 };
             let rate = sequence.rate(count, || *known.get_or_insert_with(|| factor(mark.at, run)));
             if rate == 0 {
                 continue;
@@ -145,8 +145,8 @@ impl Round<'_> {
         };
         // While slurmctld reads its TRES from the database anew there are none for a moment.
         if self.units.iter().any(Option::is_some) {
-            let missing = sequences.all.iter().zip(&self.units).filter(|(_, unit)| unit.is_none());
-            *lacking = missing.map(|(sequence, _)| sequence.key.unit.clone()).collect();
+            let missing = sequences.units().iter().zip(&self.units).filter(|(_, unit)| unit.is_none());
+            *lacking = missing.map(|(unit, _)| unit.clone()).collect();
         }
         let cycle = Cycle {
             now: self.now,
@@ -236,14 +236,7 @@ impl State {
     }
 }
 
-/// The position of the TRES of each sequence, where the cluster has it.
-fn units(state: &State, lock: &AssocLock<'_, Usage>) -> Vec<Option<usize>> {
-    let mut known: FxHashMap<&str, Option<usize>> = FxHashMap::default();
-    let mut find = |name| *known.entry(name).or_insert_with(|| position(lock, name));
-    state.sequences.all.iter().map(|sequence| find(&sequence.key.unit)).collect()
-}
-
-/// That of one TRES.
+/// The position of a TRES, where the cluster has it.
 fn position(lock: &AssocLock<'_, Usage>, name: &str) -> Option<usize> {
     (0..lock.host().tres_count()).find(|at| lock.tres_name(*at).eq_ignore_ascii_case(name))
 }

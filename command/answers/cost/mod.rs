@@ -238,11 +238,14 @@ fn cost(
     let has_turn = why_not.is_none() && !job.direct && (place.is_none() || job.priority > 0);
     remarks.extend(why_not);
     if weigh.is_some() {
-        remarks.push(
-            "As if all of it were used now and nobody else used anything meanwhile: decay and the usage of others make it less. A job that \
+        let (when, what) = match model.tree.windows {
+            Some(_) => ("in the current window", "later windows"),
+            None => ("now", "decay"),
+        };
+        remarks.push(format!(
+            "As if all of it were used {when} and nobody else used anything meanwhile: {what} and the usage of others make it less. A job that \
              ends earlier costs less, one that gets whole nodes more."
-                .to_owned(),
-        );
+        ));
     }
     let of_user = associations_of(snapshot, &job.user)?;
     let is_for = |one: &Association| one.partition == job.partition;

@@ -10,6 +10,7 @@ mod jobs;
 mod order;
 pub mod page;
 mod text;
+mod tree_usage;
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -51,7 +51,9 @@ impl InWindows {
         let mut parts = Vec::new();
         self.windows.split(start, seconds, |age, seconds| parts.push((age, seconds)));
         for (amounts, rate) in self.amounts.iter_mut().zip(rates).filter(|(_, rate)| *rate != 0.0) {
-            parts.iter().for_each(|(age, seconds)| windows::enter(amounts, *age, seconds * rate));
+            for (age, seconds) in &parts {
+                windows::enter(amounts, *age, seconds * rate);
+            }
         }
     }
 

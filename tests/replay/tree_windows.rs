@@ -104,7 +104,7 @@ fn every_second_counts_in_its_window() {
                 let mut all = 0.0;
                 let found = order.usage().counted();
                 for (job, used) in workload.jobs.iter().zip(&mut used) {
-                    let place = (job.id - 1) as usize;
+                    let place = usize::try_from(job.id - 1).unwrap();
                     let (start, end) = runs[place];
                     let rate = f64::from(jobs[place].1) * if jobs[place].0 == "x" { 3.0 } else { 1.0 };
                     used.clear();

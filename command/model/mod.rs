@@ -89,7 +89,7 @@ impl<'s> Model<'s> {
         if let Some(note) = tree.note(snapshot) {
             notes.push(note);
         }
-        if tree.windows.as_ref().is_some_and(|windows| windows.have_moved() && !windows.are_known()) {
+        if tree.windows.as_ref().is_some_and(TreeWindows::are_lost) {
             config.settings = None;
             notes.push(
                 "Shares go by usage in windows (TreeUsage=window), and the snapshot does not tell what was used in each, so what counts at this \

@@ -189,9 +189,10 @@ impl Tree {
         self.measured.get(book.index()).unwrap_or(&self.measured[0])
     }
 
-    /// What an association, by its place, has in all windows, each as it counts; `None` where the share tree does not go by windows.
+    /// What an association, by its place, has in all windows, each as it counts; `None` where the share tree does not go by windows, or nobody told
+    /// of them.
     pub fn in_windows(&self, association: usize) -> Option<f64> {
-        self.windows.as_ref()?;
+        self.windows.as_ref().filter(|windows| !windows.are_lost())?;
         self.node(association).map(|node| self.measured[0][node.index()])
     }
 }

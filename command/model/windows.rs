@@ -20,6 +20,8 @@ pub struct TreeWindows {
     begun: usize,
     /// By node, in seconds times billing, the current window first; those that are missing at the end are 0.
     amounts: Vec<Vec<f64>>,
+    /// By node: what the first of them count together, of none, of one and so on. Other times are asked for one after the other.
+    sums: Vec<Vec<f64>>,
 }
 
 impl TreeWindows {
@@ -43,7 +45,8 @@ impl TreeWindows {
             windows::roll(amounts, begun, windows.depth());
         }
         let told = root.map_or(0, |row| row.told as usize).saturating_add(begun).min(windows.depth());
-        Self { windows, decay, told, begun, amounts }
+        let sums = amounts.iter().map(|amounts| sums(amounts, decay)).collect();
+        Self { windows, decay, told, begun, amounts, sums }
     }
 
     /// Seconds of each.
@@ -74,6 +77,11 @@ impl TreeWindows {
     /// A window has begun since the snapshot, so that its usage is no longer that of now.
     pub fn have_moved(&self) -> bool {
         self.begun > 0
+    }
+
+    /// What counts now is not known: a window has begun, and not all are told of.
+    pub fn are_lost(&self) -> bool {
+        self.have_moved() && !self.are_known()
     }
 
     /// When a window begins, in seconds since 1970; 0 for the current one.
@@ -110,9 +118,8 @@ impl TreeWindows {
         // Each counts so much less, and the oldest are gone.
         let left = self.depth().saturating_sub(by);
         let falls = self.decay.powi(i32::try_from(by).unwrap_or(i32::MAX));
-        let count =
-            |amounts: &Vec<f64>| falls * windows::usage(&amounts[..amounts.len().min(left)], self.decay);
-        self.amounts.iter().map(count).collect()
+        let count = |sums: &Vec<f64>| falls * sums.get(left).or(sums.last()).copied().unwrap_or_default();
+        self.sums.iter().map(count).collect()
     }
 
     /// What each second counts at a time, added up from that of the model on: of what runs for one second in each.
@@ -127,4 +134,16 @@ impl TreeWindows {
         });
         sum
     }
+}
+
+/// What the first amounts count together: of none, of one, and so on.
+fn sums(amounts: &[f64], decay: f64) -> Vec<f64> {
+    let (mut weight, mut sum) = (1.0, 0.0_f64);
+    let mut sums = vec![0.0];
+    for amount in amounts {
+        sum = (sum + weight * amount).min(f64::MAX);
+        weight *= decay;
+        sums.push(sum);
+    }
+    sums
 }

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::input::texts::Texts;
 use crate::input::Needs;
 use crate::model::billing::{self, Billed, Rule};
-use crate::model::Model;
+use crate::model::{Model, TreeWindows};
 use crate::options::{own_name, OfTime, Printed};
 use crate::output::show::printout;
 use crate::output::{Printout, Schema, Terminal};
@@ -306,6 +306,12 @@ fn why_not(model: &Model<'_>) -> Option<String> {
     if model.whole_tree().is_none() {
         return Some(
             "Not all associations or waiting jobs can be seen, so what usage takes from the factor cannot be computed."
+                .to_owned(),
+        );
+    }
+    if model.tree.windows.as_ref().is_some_and(TreeWindows::are_lost) {
+        return Some(
+            "What was used in each window (TreeUsage=window) is not known at this time, so what usage takes from the factor cannot be computed."
                 .to_owned(),
         );
     }

@@ -232,14 +232,14 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
     let (user, account) =
         who.split_once('@').map_or((who.as_str(), None), |(user, account)| (user, Some(account)));
     let all = associations_of(model.snapshot, user)?;
-    let Some(tree) = model.whole_tree().filter(|_| model.shares.is_computed()) else {
-        return Err("fair-share cannot be computed here, because settings, associations or who waits are not known: give multifactor2.conf with --conf, \
-                    ask as an operator, or use a snapshot of the plugin with --from".into());
-    };
     let windows = model.tree.windows.as_ref();
     if windows.is_some_and(|windows| !windows.are_known()) {
         return Err(UNTOLD.into());
     }
+    let Some(tree) = model.whole_tree().filter(|_| model.shares.is_computed()) else {
+        return Err("fair-share cannot be computed here, because settings, associations or who waits are not known: give multifactor2.conf with --conf, \
+                    ask as an operator, or use a snapshot of the plugin with --from".into());
+    };
     let places: Vec<(usize, Node)> = all
         .iter()
         .filter_map(|one| model.tree.by_id(one.id))

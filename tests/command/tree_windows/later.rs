@@ -1,5 +1,6 @@
 //! Other times: windows roll at their borders, and `recover` finds when a factor is reached.
 
+use multifactor2_command::answers::cost;
 use multifactor2_command::answers::recover::{self, Asked, Others, Recover};
 use multifactor2_command::model::{Model, Options};
 use multifactor2_fixtures::assert_near;
@@ -64,6 +65,15 @@ fn what_is_not_told_is_not_known_in_the_next_window() {
             model.notes
         );
         assert!(!model.shares.is_computed());
+        assert!(model.tree.in_windows(2).is_none());
+        let cost = cost::of_options(&model, None, &"-A bio -p main -t 60".parse().unwrap(), "ben").unwrap();
+        assert!(
+            cost.remarks.iter().any(|remark| remark.starts_with("What was used in each window")),
+            "{cost:?}"
+        );
+        let later = Asked { who: Some("ben".to_owned()), to: 0.5, running_on: false };
+        let error = recover::recover(&model, &later).unwrap_err().to_string();
+        assert!(error.contains("does not tell what was used in each"), "{error}");
         // When all of now are gone, nothing is left.
         let model = at(snapshot, border + 3 * DAY);
         assert!(model.notes.is_empty() && model.shares.is_computed());

@@ -8,6 +8,7 @@ mod what_if;
 use multifactor2_command::answers::tree::targets::{targets, Asked, Known};
 use multifactor2_command::answers::tree::{tree, Filter};
 use multifactor2_command::answers::{cost, why};
+use multifactor2_command::input::anonymise::anonymise;
 use multifactor2_command::model::{Model, Options};
 use multifactor2_command::output::Terminal;
 use multifactor2_fixtures::assert_near;
@@ -326,4 +327,55 @@ fn why_says_that_it_is_usage_of_windows() {
     let mut more = golden();
     more.users[1][0].1 += used;
     assert_near(cost.accounts[0].factor_after.unwrap(), more.factors(site::TIME)[1], "after");
+}
+
+#[test]
+fn other_names_change_no_number() {
+    let snapshot = golden().snapshot();
+    let other = anonymise(&snapshot);
+    assert_eq!(other.tree_windows, snapshot.tree_windows);
+    let numbers = |snapshot: &Snapshot| {
+        let rows = tree(&Model::of(snapshot, Options::default()), &Filter::default()).rows;
+        rows.iter()
+            .map(|row| (row.usage_norm.to_bits(), row.window_usage.map(f64::to_bits)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(&other), numbers(&snapshot));
+}
+
+/// Whatever a snapshot says, an answer or an error comes of it.
+#[test]
+fn numbers_that_cannot_be_do_no_harm() {
+    let mut random = multifactor2_fixtures::random();
+    for _ in 0..60 {
+        let mut snapshot = by_chance(&mut random).snapshot();
+        for row in &mut snapshot.tree_windows {
+            match random.u8(0..6) {
+                0 => row.amounts = vec![f64::MAX; 9],
+                1 => row.begin = [i64::MIN, -1, i64::MAX][random.usize(0..3)],
+                2 => row.told = [0, 1, u32::MAX][random.usize(0..3)],
+                3 => row.association = random.u32(0..9),
+                4 => row.length = [0, -1, i64::MAX][random.usize(0..3)],
+                _ => (),
+            }
+        }
+        if random.bool() {
+            site::set(&mut snapshot, "TreeWindow=100000-0");
+        }
+        let site = Sample::new(&snapshot);
+        for words in [
+            &["tree", "--json"][..],
+            &["tree", "--windows"],
+            &["recover", "ben"],
+            &["why", "--long", "1002"],
+            &["why", "--user", "ann", "ben"],
+            &["what-if", "--usage", "ann@chem=+1h"],
+            &["tree", "--at", "+1-0"],
+            &["cost", "1001"],
+        ] {
+            let shown = site.ask(words);
+            assert!(!shown.out.is_empty() || !shown.err.is_empty(), "{words:?}");
+            assert!(!shown.out.contains("NaN"), "{words:?}: {}", shown.out);
+        }
+    }
 }

@@ -20,7 +20,7 @@ pub(super) fn windows(model: &Model<'_>, filter: &Filter) -> Result<Windows, Lac
             Err(Lack::None("The share tree does not go by windows: TreeUsage=window makes it do so.".to_owned()))
         };
     };
-    if windows.have_moved() && !windows.are_known() {
+    if windows.are_lost() {
         return unknown("the snapshot does not tell all of those that count at this time");
     }
     if windows.told() == 0 {

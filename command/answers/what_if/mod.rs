@@ -6,6 +6,7 @@
 mod added;
 mod apply;
 mod change;
+mod in_books;
 mod jobs;
 mod order;
 pub mod page;

@@ -3,7 +3,7 @@
 use multifactor2_core::books::BookLines;
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::policy::stock;
-use multifactor2_core::settings::{Enforced, Settings, UsageMeasure};
+use multifactor2_core::settings::{Enforced, Errors, Settings};
 use multifactor2_snapshot::Snapshot;
 use slurm_text::Parameters;
 
@@ -112,11 +112,18 @@ impl Config {
     }
 }
 
+/// The settings that a snapshot has, as they are written; `None` where it has none of ours.
+pub fn written(snapshot: &Snapshot) -> Option<Result<Settings, Errors>> {
+    let lines = snapshot.settings.as_ref().filter(|_| Algorithm::of(snapshot) == Algorithm::Multifactor2)?;
+    let text: String = lines.iter().map(|setting| setting.line.replace('\n', " ") + "\n").collect();
+    Some(Settings::parse(&text, "settings in force").map(|loaded| loaded.settings))
+}
+
 fn settings_of(snapshot: &Snapshot, algorithm: Algorithm, notes: &mut Vec<String>) -> Option<Settings> {
     if algorithm != Algorithm::Multifactor2 {
         return None;
     }
-    let Some(lines) = &snapshot.settings else {
+    let Some(written) = written(snapshot) else {
         notes.push(
             "The settings of multifactor2.conf are not known here, so FAIRSHARE and SITE are those that Slurm shows. Give the file \
              with --conf, or a snapshot of the plugin with --from."
@@ -124,18 +131,16 @@ fn settings_of(snapshot: &Snapshot, algorithm: Algorithm, notes: &mut Vec<String
         );
         return None;
     };
-    let text: String = lines.iter().map(|setting| setting.line.replace('\n', " ") + "\n").collect();
-    match Settings::parse(&text, "settings in force") {
-        Ok(loaded) if is_untold(snapshot, &loaded.settings) => {
+    match written {
+        Ok(settings) if is_untold(snapshot, &settings) => {
             notes.push(
-                "Only the plugin knows the usage of share trees with Book lines or UsageMeasure=dominant, so FAIRSHARE and SITE are \
-                 those that Slurm shows. A snapshot of the plugin has it."
+                "Only the plugin knows the usage of share trees with Book lines, UsageMeasure=dominant or TreeUsage=window, so FAIRSHARE \
+                 and SITE are those that Slurm shows. A snapshot of the plugin has it."
                     .to_owned(),
             );
             None
         }
-        Ok(loaded) => {
-            let mut settings = loaded.settings;
+        Ok(mut settings) => {
             let problems = enforced(snapshot).map(|enforced| settings.take_out_unenforced(enforced));
             notes.extend(problems.into_iter().flatten().map(|problem| format!("{problem}.")));
             Some(settings)
@@ -157,7 +162,7 @@ pub fn enforced(snapshot: &Snapshot) -> Option<Enforced> {
 
 /// Slurm's commands show raw usage only.
 fn is_untold(snapshot: &Snapshot, settings: &Settings) -> bool {
-    let needs = !settings.books.is_empty() || settings.usage_measure == UsageMeasure::Dominant;
+    let needs = !settings.books.is_empty() || settings.counts_for_tree();
     needs
         && snapshot.about.source != "plugin"
         && !snapshot.associations.is_empty()

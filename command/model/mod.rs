@@ -17,6 +17,7 @@ mod points;
 pub mod reasons;
 pub mod shares;
 pub mod tree;
+pub mod windows;
 
 use std::collections::HashMap;
 
@@ -38,6 +39,7 @@ pub use jobs::{lacks_size, Addends, EntryRank, JobRank};
 pub use order::{Slot, Step};
 pub use shares::{Competitors, InBook, Shares, ShownStanding};
 pub use tree::{Tree, WholeTree};
+pub use windows::TreeWindows;
 
 /// How a snapshot is looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +88,14 @@ impl<'s> Model<'s> {
         let tree = Tree::of(snapshot, &config, at);
         if let Some(note) = tree.note(snapshot) {
             notes.push(note);
+        }
+        if tree.windows.as_ref().is_some_and(TreeWindows::are_lost) {
+            config.settings = None;
+            notes.push(
+                "Shares go by usage in windows (TreeUsage=window), and the snapshot does not tell what was used in each, so what counts at this \
+                 time is not known: FAIRSHARE and SITE are those that Slurm shows."
+                    .to_owned(),
+            );
         }
         let (anew, open) = (options.recompute, Closed::default());
         let looks =

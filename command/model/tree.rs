@@ -7,12 +7,12 @@ use std::sync::Arc;
 use multifactor2_core::books::BookAt;
 use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::policy::pools::Names;
-use multifactor2_core::settings::UsageMeasure;
+use multifactor2_core::settings::Settings;
 use multifactor2_core::{Node, NodeSpec, ShareTree};
 use multifactor2_snapshot::records::Association;
 use multifactor2_snapshot::Snapshot;
 
-use super::{Algorithm, Config};
+use super::{Algorithm, Config, TreeWindows};
 
 /// A tree that has every association, and every job where tickets depend on who waits. Shares and tickets are computed of this alone.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +35,8 @@ pub struct Tree {
     pub usage: Vec<f64>,
     /// What the share tree of each book goes by, by node; the default book first.
     measured: Vec<Vec<f64>>,
+    /// The windows that the share tree goes by; `None` where it does not.
+    pub windows: Option<TreeWindows>,
     nodes: Vec<Option<Node>>,
     associations: Vec<usize>,
     by_id: HashMap<u32, usize>,
@@ -74,27 +76,29 @@ impl Tree {
             associations.iter().map(|place| of(&all[*place]) * over).collect()
         };
         let usage = by_node(|association| association.usage, over);
-        let is_dominant =
-            config.settings.as_ref().is_some_and(|settings| settings.usage_measure == UsageMeasure::Dominant);
-        // What there was to use decays as well, so that parts of it stay.
-        let over = if is_dominant { 1.0 } else { over };
-        let is_told = (is_dominant || !config.books.is_empty())
+        let settings = config.settings.as_ref();
+        let find = |id| by_id.get(&id).and_then(|place: &usize| nodes[*place]);
+        let windows = settings.and_then(Settings::tree_windows);
+        let windows = windows.map(|of| TreeWindows::of(snapshot, of, at, (shape.len(), find)));
+        let counts_for_tree = settings.is_some_and(Settings::counts_for_tree);
+        // What there was to use decays as well, so that parts of it stay; what is in windows does not decay.
+        let over = if counts_for_tree { 1.0 } else { over };
+        let is_told = (counts_for_tree || !config.books.is_empty())
             && all.iter().any(|association| association.dominant.is_some());
-        let mut measured = vec![if is_told {
-            by_node(|association| association.dominant.unwrap_or_default(), over)
-        } else {
-            usage.clone()
+        let mut measured = vec![match &windows {
+            Some(windows) if windows.have_moved() => windows.usage_at(at),
+            _ if is_told => by_node(|association| association.dominant.unwrap_or_default(), over),
+            _ => usage.clone(),
         }];
         measured.resize_with(config.books.names().len() + 1, || vec![0.0; shape.len()]);
         let book_called = |name: &str| config.books.names().iter().position(|known| known == name);
         for record in &snapshot.book_associations {
-            let node = by_id.get(&record.association).and_then(|place| nodes[*place]);
-            if let Some((book, node)) = book_called(&record.book).zip(node) {
+            if let Some((book, node)) = book_called(&record.book).zip(find(record.association)) {
                 measured[book + 1][node.index()] = record.usage * over;
             }
         }
         let by_queue = config.algorithm == Algorithm::Multifactor2;
-        Self { shape, usage, measured, nodes, associations, by_id, by_queue }
+        Self { shape, usage, measured, windows, nodes, associations, by_id, by_queue }
     }
 
     /// The whole tree; `None` where some of it, or of who waits, is hidden or was not asked for.
@@ -183,6 +187,13 @@ impl Tree {
     /// What the share tree of a book goes by, by node.
     pub fn measured(&self, book: BookAt) -> &[f64] {
         self.measured.get(book.index()).unwrap_or(&self.measured[0])
+    }
+
+    /// What an association, by its place, has in all windows, each as it counts; `None` where the share tree does not go by windows, or nobody told
+    /// of them.
+    pub fn in_windows(&self, association: usize) -> Option<f64> {
+        self.windows.as_ref().filter(|windows| !windows.are_lost())?;
+        self.node(association).map(|node| self.measured[0][node.index()])
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::table::{Component, ComponentKind, Dilution, DilutionUnit, Settings};
+use super::table::{Component, ComponentKind, Dilution, DilutionUnit, Settings, TreeUsage};
 use crate::factors::Weights;
 use crate::policy::points::LARGEST_THRESHOLD;
 
@@ -144,8 +144,10 @@ impl Settings {
         let mut found: Vec<Advice> = self.without_effect().into_iter().map(Advice::without_effect).collect();
         found.extend(self.nobody_has_tickets());
         found.extend(self.committed_by_the_minute());
+        found.extend(self.short_windows());
         if let Some(beside) = beside {
-            found.extend(beside.advice(!self.components.is_empty()));
+            let in_windows = self.tree_usage == TreeUsage::Window;
+            found.extend(beside.advice(!self.components.is_empty(), in_windows));
             found.extend(self.falls_nowhere(beside));
             found.extend(self.running_jobs_without_priorities(beside));
             if beside.no_fair_tree {
@@ -178,6 +180,17 @@ impl Settings {
         })
     }
 
+    fn short_windows(&self) -> Option<Advice> {
+        let (length, depth, _) = self.tree_windows()?;
+        let seconds = i128::from(length) * i128::from(self.tree_depth);
+        (seconds < i128::from(SHORT)).then(|| {
+            Advice::wrong(format!(
+                "TreeWindow times TreeDepth is {length} s times {depth}: usage is forgotten in that time, so fair-share depends on who runs at \
+                 the moment. A number without a dash is minutes; 1-0 is a day"
+            ))
+        })
+    }
+
     fn falls_nowhere(&self, beside: &Beside) -> Option<Advice> {
         let dated = self.overrides.iter().any(|line| line.from.is_some() || line.until.is_some());
         let falls = self.dilution != Dilution::None || dated || !self.targets.is_empty();
@@ -201,15 +214,17 @@ impl Settings {
 }
 
 impl Beside {
-    /// What is odd in slurm.conf alone, where a plugin computes fair-share. `has_points`: jobs have points, which are no fair-share.
-    pub fn advice(&self, has_points: bool) -> Vec<Advice> {
+    /// What is odd in slurm.conf alone, where a plugin computes fair-share. `has_points`: jobs have points, which are no fair-share. `in_windows`:
+    /// usage for shares is in windows, which the half-life has no part in.
+    pub fn advice(&self, has_points: bool, in_windows: bool) -> Vec<Advice> {
         let rules = [
             self.weights(has_points),
             self.increase_only(),
             self.age(),
             self.age_alone(),
-            self.usage_for_ever(),
-            self.usage_is_forgotten(),
+            self.usage_for_ever().filter(|_| !in_windows),
+            self.usage_is_forgotten().filter(|_| !in_windows),
+            self.windows_are_emptied().filter(|_| in_windows),
             self.rare_calculation(),
         ];
         rules.into_iter().flatten().collect()
@@ -285,6 +300,15 @@ impl Beside {
                  number without a dash is minutes; 7-0 is seven days",
                 self.half_life
             ))
+        })
+    }
+
+    fn windows_are_emptied(&self) -> Option<Advice> {
+        self.resets.then(|| {
+            Advice::unusual(
+                "PriorityUsageResetPeriod empties the windows of TreeUsage=window, which forget usage by themselves. Set \
+                 PriorityUsageResetPeriod=NONE, unless RawUsage should be reset for limits",
+            )
         })
     }
 

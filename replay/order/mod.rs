@@ -13,6 +13,7 @@ mod standing;
 mod stock;
 mod tickets;
 mod usage;
+mod windows;
 
 use std::fmt;
 use std::path::Path;
@@ -130,7 +131,8 @@ impl Policy {
             Self::Multifactor2(settings) => order(Box::new(Tickets::new(settings)))
                 .with_points(settings)
                 .with_charges(settings)
-                .with_books(settings),
+                .with_books(settings)
+                .with_windows(settings),
             Self::FairTree => order(Box::new(Stock::fair_tree())),
             Self::Classic => order(Box::new(Stock::classic(&setup.workload.config))),
         })

@@ -162,6 +162,17 @@ impl<'s> Multifactor<'s> {
         self
     }
 
+    /// With the windows that settings let the share tree go by.
+    #[must_use]
+    pub fn with_windows(mut self, settings: &Settings) -> Self {
+        if let Some(windows) = settings.tree_windows() {
+            for Book { usage, tree, .. } in self.books.iter_mut() {
+                usage.go_by_windows(tree, windows);
+            }
+        }
+        self
+    }
+
     /// Usage of associations in the default book, which is that of all partitions without `Book` lines.
     pub fn usage(&self) -> &Usage {
         &self.books.get(BookAt::DEFAULT).usage
@@ -333,7 +344,7 @@ impl<'s> Multifactor<'s> {
         let (workload, places) = (self.setup.workload, &self.places);
         let names = |node| names(workload, places, node);
         let Book { standing, tree, usage, waiting } = self.books.get_mut(at);
-        let ground = Ground { tree, names: &names, usage: usage.by_node(), waiting, now };
+        let ground = Ground { tree, names: &names, usage: usage.counted(), waiting, now };
         standing.distribute(&ground, &queue, &running);
     }
 

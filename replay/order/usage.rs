@@ -1,5 +1,5 @@
 //! Usage of associations: it decays by half-life, and running jobs are charged for the time since the last cycle, as the plugin and
-//! stock do it.
+//! stock do it. Where the share tree goes by windows ([`InWindows`]), the same seconds are entered there, too.
 //!
 //! Jobs of one association that ran through the whole period count together: a cycle costs what there are of associations, and of jobs
 //! that started since the last.
@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use multifactor2_core::decay::{decay_factor, decay_over, RunDecay};
 use multifactor2_core::rules::minimum::Run;
 use multifactor2_core::{Node, ShareTree};
+
+use super::windows::InWindows;
 
 /// A job that runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +40,8 @@ pub struct Usage {
     running: BTreeMap<u32, Held>,
     fresh: Vec<u32>,
     charges: Vec<f64>,
+    /// What the share tree goes by instead, where that is usage in windows.
+    windows: Option<InWindows>,
 }
 
 impl Usage {
@@ -53,12 +57,23 @@ impl Usage {
             running: BTreeMap::new(),
             fresh: Vec::new(),
             charges: Vec::new(),
+            windows: None,
         }
     }
 
-    /// Usage by node.
+    /// The share tree goes by windows: seconds of each, how many count, how much one counts relative to the next younger one.
+    pub fn go_by_windows(&mut self, tree: &ShareTree, of: (i64, usize, f64)) {
+        self.windows = Some(InWindows::new(tree, of, self.last));
+    }
+
+    /// Usage that decays, by node.
     pub fn by_node(&self) -> &[f64] {
         &self.sums
+    }
+
+    /// What the share tree goes by, by node: the same, or usage in windows.
+    pub fn counted(&self) -> &[f64] {
+        self.windows.as_ref().map_or(&self.sums, InWindows::by_node)
     }
 
     /// Jobs that run, by their places.
@@ -78,7 +93,13 @@ impl Usage {
         let Some(held) = self.running.remove(&job) else { return false };
         let since = held.start.max(self.last);
         let run = Run { start: held.start, end: now, suspended: 0, before_suspension: 0 };
-        let charge = (self.run_decay.of(seconds(now - since)) + seconds(run.missing(minimum))) * held.rate;
+        let missing = seconds(run.missing(minimum));
+        let charge = (self.run_decay.of(seconds(now - since)) + missing) * held.rate;
+        if let Some(windows) = &mut self.windows {
+            windows.advance(now);
+            windows.enter(held.node, since, seconds(now - since), held.rate);
+            windows.enter(held.node, now, missing, held.rate);
+        }
         if held.settled {
             let (rate, count) = &mut self.rates[held.node.index()];
             *count -= 1;
@@ -96,6 +117,9 @@ impl Usage {
     /// Nobody has used anything, from now on.
     pub fn reset(&mut self) {
         self.sums.fill(0.0);
+        if let Some(windows) = &mut self.windows {
+            windows.reset();
+        }
     }
 
     /// A cycle: usage decays, and running jobs are charged.
@@ -105,6 +129,10 @@ impl Usage {
         for usage in &mut self.sums {
             *usage *= over;
         }
+        if let Some(windows) = &mut self.windows {
+            windows.advance(now);
+            windows.enter_all(self.last, passed, self.rates.iter().map(|(rate, _)| *rate));
+        }
         let whole = self.run_decay.of(passed);
         self.charges.clear();
         self.charges.extend(self.rates.iter().map(|(rate, _)| rate * whole));
@@ -112,7 +140,11 @@ impl Usage {
             let Some(held) = self.running.get_mut(&job) else { continue };
             held.settled = true;
             let at = held.node.index();
-            self.charges[at] += self.run_decay.of(seconds(now - held.start.max(self.last))) * held.rate;
+            let since = held.start.max(self.last);
+            self.charges[at] += self.run_decay.of(seconds(now - since)) * held.rate;
+            if let Some(windows) = &mut self.windows {
+                windows.enter(held.node, since, seconds(now - since), held.rate);
+            }
             self.rates[at].0 += held.rate;
             self.rates[at].1 += 1;
         }
@@ -122,6 +154,9 @@ impl Usage {
             if let Some(parent) = tree.parent(node) {
                 self.charges[parent.index()] += charge;
             }
+        }
+        if let Some(windows) = &mut self.windows {
+            windows.count(tree);
         }
         self.last = now;
     }

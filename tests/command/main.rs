@@ -26,6 +26,7 @@ mod short;
 mod shown;
 mod site;
 mod targets;
+mod tree_windows;
 mod unknown;
 mod versions;
 mod waits;

@@ -170,6 +170,16 @@ const CASES: &[(Origin, &str, &[&str])] = &[
             "Target=User Name=john Percent=50",
         ],
     ),
+    (
+        Moab,
+        "FSINTERVAL 12:00:00\nFSDEPTH 14\nFSDECAY 0.8\nFSTREE[physics] SHARES=40",
+        &["TreeUsage=window", "TreeWindow=12:00:00", "TreeDepth=14", "TreeDecay=0.8"],
+    ),
+    (
+        Moab,
+        "FSINTERVAL 1:00:00:00\nFSDEPTH 7\nFSDECAY 1\nFSTREE[physics] SHARES=40",
+        &["TreeUsage=window", "TreeWindow=1-00:00:00", "TreeDepth=7", "TreeDecay=1"],
+    ),
     (Maui, "RMPOLLINTERVAL 00:05:00", &["PriorityCalcPeriod=5"]),
     (Moab, "CLASSCFG[scavenger] FSSCALINGFACTOR=0.1", &["Charge=Partition Name=scavenger Factor=0.1"]),
     (
@@ -754,6 +764,34 @@ fn nothing_of_a_real_file_is_lost() {
     assert_eq!(settings.targets.len(), 2);
     assert_eq!(settings.target_window.as_secs(), 86_400);
     assert!(text.contains("sacctmgr -i modify qos normal set MaxJobsPerUser=20"), "{text}");
+}
+
+/// The half-life is what is taken. Windows are another way, which does not go with shares of partitions.
+#[test]
+fn windows_of_the_tree_are_offered() {
+    let windows = "FSINTERVAL 12:00:00\nFSDEPTH 7\nFSDECAY 0.5\n";
+    let answer =
+        of_maui("moab.cfg", &format!("{windows}FSTREE[physics] SHARES=40\nFSTREE[others] SHARES=60"), true);
+    let text = answer.to_string();
+    for line in [
+        "# or: TreeUsage=window\n# or: TreeWindow=12:00:00\n# or: TreeDepth=7\n# or: TreeDecay=0.5\n",
+        "\nPriorityDecayHalfLife=",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert_eq!(read(&answer).tree_windows(), None);
+    let ours: String = answer.multifactor2_conf.iter().map(|line| line.text.clone() + "\n").collect();
+    let taken = multifactor2_core::settings::Settings::parse(&ours, "test").unwrap();
+    assert_eq!((taken.settings.tree_windows(), taken.warnings), (Some((43_200, 7, 0.5)), Vec::new()));
+    let books = of_maui(
+        "moab.cfg",
+        &format!("{windows}FSTREE[physics] SHARES=40,10@gpu\nFSTREE[others] SHARES=60,90@gpu"),
+        true,
+    );
+    let text = books.to_string();
+    assert!(text.contains("Book=gpu") && !text.contains("TreeUsage"), "{text}");
+    let points = of_maui("maui.cfg", &format!("{windows}FSUSERWEIGHT 1\nUSERCFG[ann] FSTARGET=5"), false);
+    assert!(!points.to_string().contains("TreeUsage"));
 }
 
 /// The example of Maui's guide: -25000 points, which tests/core has for the lines of docs/points.md.

@@ -29,3 +29,4 @@ mod stock;
 mod sums;
 mod sums_size;
 mod ties;
+mod tree_windows_page;

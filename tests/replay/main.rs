@@ -20,6 +20,7 @@ mod skipped;
 mod slow_model;
 mod slurm;
 mod stock;
+mod tree_windows;
 mod truth;
 
 // What 'make figures' makes is compared here. Not all of it is computed again.

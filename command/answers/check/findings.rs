@@ -30,7 +30,7 @@ pub fn all(snapshot: &Snapshot, settings: Option<&Settings>) -> Vec<Advice> {
     let settings = settings.filter(|_| is_ours(snapshot));
     match (beside(snapshot).filter(|_| computes), settings) {
         (Some(beside), Some(settings)) => found.extend(settings.advice(Some(&beside))),
-        (Some(beside), None) => found.extend(beside.advice(false)),
+        (Some(beside), None) => found.extend(beside.advice(false, false)),
         (None, _) => found.extend(other_algorithm(snapshot)),
     }
     if let Some((enforced, settings)) = enforced(snapshot).zip(settings) {

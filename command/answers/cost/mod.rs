@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::input::texts::Texts;
 use crate::input::Needs;
 use crate::model::billing::{self, Billed, Rule};
-use crate::model::Model;
+use crate::model::{Model, TreeWindows};
 use crate::options::{own_name, OfTime, Printed};
 use crate::output::show::printout;
 use crate::output::{Printout, Schema, Terminal};
@@ -238,11 +238,14 @@ fn cost(
     let has_turn = why_not.is_none() && !job.direct && (place.is_none() || job.priority > 0);
     remarks.extend(why_not);
     if weigh.is_some() {
-        remarks.push(
-            "As if all of it were used now and nobody else used anything meanwhile: decay and the usage of others make it less. A job that \
+        let (when, what) = match model.tree.windows {
+            Some(_) => ("in the current window", "later windows"),
+            None => ("now", "decay"),
+        };
+        remarks.push(format!(
+            "As if all of it were used {when} and nobody else used anything meanwhile: {what} and the usage of others make it less. A job that \
              ends earlier costs less, one that gets whole nodes more."
-                .to_owned(),
-        );
+        ));
     }
     let of_user = associations_of(snapshot, &job.user)?;
     let is_for = |one: &Association| one.partition == job.partition;
@@ -303,6 +306,12 @@ fn why_not(model: &Model<'_>) -> Option<String> {
     if model.whole_tree().is_none() {
         return Some(
             "Not all associations or waiting jobs can be seen, so what usage takes from the factor cannot be computed."
+                .to_owned(),
+        );
+    }
+    if model.tree.windows.as_ref().is_some_and(TreeWindows::are_lost) {
+        return Some(
+            "What was used in each window (TreeUsage=window) is not known at this time, so what usage takes from the factor cannot be computed."
                 .to_owned(),
         );
     }

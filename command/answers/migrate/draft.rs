@@ -157,6 +157,12 @@ impl Draft {
         self.ours.add(text.into(), Use::Take, remark, from);
     }
 
+    /// A line of ours that is another way to what is written already.
+    pub fn ours_instead(&mut self, text: impl Into<String>, remark: &str, from: &[&Item]) {
+        self.mention(from);
+        self.ours.add(text.into(), Use::Instead, remark, from);
+    }
+
     pub fn slurm(&mut self, text: impl Into<String>, remark: &str, from: &[&Item]) {
         self.mention(from);
         self.slurm.add(text.into(), Use::Take, remark, from);

@@ -2,8 +2,9 @@
 //! stated. Nobody knows what others will do, so there is an answer for each assumption.
 
 mod course;
-mod turns;
 mod text;
+mod times;
+mod turns;
 
 use multifactor2_core::calendar::ResetPeriod;
 use multifactor2_core::books::{BookAt, BookSet};
@@ -14,6 +15,7 @@ use serde::{Serialize, Serializer};
 use slurm_text::dates::{TimeZone, Zone};
 
 use self::course::Course;
+pub(super) use self::times::HALF_LIVES;
 pub use self::turns::turns;
 use super::{Answer, Ask};
 use crate::error::Error;
@@ -80,12 +82,27 @@ pub struct Recover {
     pub to: f64,
     /// `PriorityDecayHalfLife` in seconds; 0 for no decay.
     pub half_life: u32,
+    /// The windows whose usage shares go by, with `TreeUsage=window`; half-life has no part in the factor then.
+    pub windows: Option<Windows>,
     /// When all usage is set to 0 the next time, where `PriorityUsageResetPeriod` says so.
     pub reset: Option<Reset>,
     /// Each account of the user, in each book in which the user has used something or waits.
     pub accounts: Vec<Account>,
     /// What is assumed, and what cannot be known, one sentence each.
     pub remarks: Vec<String>,
+}
+
+/// Windows of usage.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Windows {
+    /// `TreeWindow`: seconds of each.
+    pub length: i64,
+    /// `TreeDepth`: how many count.
+    pub depth: usize,
+    /// `TreeDecay`: how much one counts, relative to the next younger one.
+    pub decay: f64,
+    /// When the next one begins, in seconds since 1970.
+    pub next: i64,
 }
 
 /// A reset of all usage.
@@ -203,18 +220,6 @@ impl Answer for Recover {
     const NAME: &'static str = "recover";
 }
 
-/// So many half-lives are looked at; with usage divided by 4096 nothing changes any more.
-pub(super) const HALF_LIVES: i64 = 12;
-
-/// What is looked at without decay, in seconds: a year.
-const YEAR: i64 = 365 * 86_400;
-
-/// Steps of the time that is looked at.
-const STEPS: i64 = 48;
-
-/// How exactly the time is found, in seconds.
-const EXACT: i64 = 30;
-
 /// Answers it.
 ///
 /// # Errors
@@ -227,6 +232,10 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
     let (user, account) =
         who.split_once('@').map_or((who.as_str(), None), |(user, account)| (user, Some(account)));
     let all = associations_of(model.snapshot, user)?;
+    let windows = model.tree.windows.as_ref();
+    if windows.is_some_and(|windows| !windows.are_known()) {
+        return Err(UNTOLD.into());
+    }
     let Some(tree) = model.whole_tree().filter(|_| model.shares.is_computed()) else {
         return Err("fair-share cannot be computed here, because settings, associations or who waits are not known: give multifactor2.conf with --conf, \
                     ask as an operator, or use a snapshot of the plugin with --from".into());
@@ -268,13 +277,23 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
         return Err(format!("user {user} has no association with account {account}").into());
     }
     let remarks = remarks(model, asked, reset, assumptions.contains(&Others::RunOn));
-    Ok(Recover { user: user.to_owned(), to: asked.to, half_life, reset, accounts, remarks })
+    let windows = windows.map(|windows| Windows {
+        length: windows.length(),
+        depth: windows.depth(),
+        decay: windows.decay(),
+        next: windows.begin_after(1),
+    });
+    Ok(Recover { user: user.to_owned(), to: asked.to, half_life, windows, reset, accounts, remarks })
 }
+
+/// Where windows are missing.
+pub(super) const UNTOLD: &str = "shares go by usage in windows (TreeUsage=window), and the snapshot does not tell what was used in each of them, \
+                                 so how they go on is not known";
 
 /// What is billed of jobs that run is not always known; dominant shares cannot be told from it.
 fn assumptions(model: &Model<'_>) -> Vec<Others> {
     let mut assumptions = vec![Others::Stop];
-    if model.config.half_life > 0 {
+    if model.config.half_life > 0 || model.tree.windows.is_some() {
         assumptions.push(Others::KeepUsage);
     }
     let is_billed = model.snapshot.running.iter().any(|running| running.billing > 0.0);
@@ -290,7 +309,14 @@ fn is_dominant(model: &Model<'_>) -> bool {
 
 fn remarks(model: &Model<'_>, asked: &Asked, reset: Option<Reset>, runs: bool) -> Vec<String> {
     let mut remarks = Vec::new();
-    if model.config.half_life == 0 {
+    if let Some(windows) = &model.tree.windows {
+        remarks.push(windows.described());
+        remarks.push(format!(
+            "The next window begins on {}, and counts from the first calculation of priorities after that.",
+            time(windows.begin_after(1))
+        ));
+        remarks.extend(reset.map(Reset::sentence));
+    } else if model.config.half_life == 0 {
         remarks.push(match reset {
             Some(reset) => format!("PriorityDecayHalfLife is 0: usage does not decay. {}", reset.sentence()),
             None => "PriorityDecayHalfLife is 0 and PriorityUsageResetPeriod is not set: usage never goes down by itself. A factor rises only \
@@ -323,32 +349,11 @@ fn remarks(model: &Model<'_>, asked: &Asked, reset: Option<Reset>, runs: bool) -
     remarks
 }
 
-/// The times up to an end at which it is looked, each after the one before.
-fn steps(end: i64) -> impl Iterator<Item = i64> {
-    let mut before = 0;
-    // In 128 bits, as an unlimited half-life is long.
-    let time = move |step: i64| i64::try_from(i128::from(end) * i128::from(step) / i128::from(STEPS)).unwrap_or(end);
-    (1..=STEPS).map(time).filter(move |after| std::mem::replace(&mut before, *after) != *after)
-}
-
-/// The first time between two at which something is so, where it is at the later one.
-fn first_in(mut before: i64, mut after: i64, is_so: impl Fn(i64) -> bool) -> i64 {
-    while after - before > EXACT {
-        let middle = before + (after - before) / 2;
-        if is_so(middle) {
-            after = middle;
-        } else {
-            before = middle;
-        }
-    }
-    after
-}
-
 /// One assumption, looked at.
 struct Look<'l> {
     model: &'l Model<'l>,
     tree: WholeTree<'l>,
-    course: Course,
+    course: Course<'l>,
     book: BookAt,
     node: Node,
     asked: &'l Asked,
@@ -366,21 +371,18 @@ impl Look<'_> {
 
     fn scenario(self) -> Scenario {
         let to = self.asked.to;
-        let end = match i64::from(self.model.config.half_life) {
-            0 => YEAR,
-            half_life => half_life.saturating_mul(HALF_LIVES),
-        };
+        let end = self.course.horizon();
         let until_reset = self.reset.map(|reset| reset.at - self.model.at);
         let end = until_reset.map_or(end, |reset| reset.clamp(1, end));
         let mut points = vec![Point { after: 0, factor: self.factor(0) }];
         let mut reached = (points[0].factor >= to).then_some(0);
         if !self.course.changes_nothing() {
             let mut before = 0;
-            for after in steps(end) {
+            for after in self.course.times(end) {
                 let factor = self.factor(after);
                 points.push(Point { after, factor });
                 if reached.is_none() && factor >= to {
-                    reached = Some(first_in(before, after, |middle| self.factor(middle) >= to));
+                    reached = Some(self.course.first_in(before, after, |middle| self.factor(middle) >= to));
                 }
                 // A little further than where it is reached.
                 if reached.is_some_and(|reached| reached > 0 && after > reached + reached / 3) {
@@ -426,11 +428,7 @@ impl Look<'_> {
                 time(self.model.at.saturating_add(seconds))
             ),
             None if self.course.changes_nothing() => {
-                let why = if self.model.config.half_life == 0 {
-                    "none of it decays"
-                } else {
-                    "all of it decays alike"
-                };
+                let why = self.course.why_nothing();
                 format!("{others}, the factor stays at {last}: it depends on parts of all usage, and {why}.")
             }
             None => {

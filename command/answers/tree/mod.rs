@@ -42,7 +42,7 @@ pub struct Arguments {
     /// How far usage is from the targets, floors, ceilings and caps of Target lines, and what points that gives
     #[arg(long)]
     pub targets: bool,
-    /// What was used in each window, where targets go by windows
+    /// What was used in each window, where targets or the share tree go by windows
     #[arg(long)]
     pub windows: bool,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "accounts and users with shares, usage, LevelFS, tickets, waiting and running jobs. With `--targets` how far the usage of everybody is from the targets, floors, ceilings and caps of `Target` lines, with `--windows` what was used in each window ([points.md](points.md#how-far-everybody-is)), and with `--waits` finished jobs and how long they waited";
+    const ANSWERS: &'static str = "accounts and users with shares, usage, LevelFS, tickets, waiting and running jobs. With `--targets` how far the usage of everybody is from the targets, floors, ceilings and caps of `Target` lines, with `--windows` what was used in each window ([points.md](points.md#how-far-everybody-is), [tree-windows.md](tree-windows.md)), and with `--waits` finished jobs and how long they waited";
     const EXAMPLE: &'static str = "multifactor2 tree -A c";
     const COLUMNS: &'static [&'static [Described]] = &[text::COLUMNS, waits::COLUMNS, targets::TARGETS, targets::WINDOWS];
 
@@ -147,7 +147,10 @@ pub struct TreeRow {
     pub shares_norm: f64,
     /// Raw usage: seconds times billing, decayed. In a book, but for the default one, what its shares go by.
     pub usage: f64,
-    /// U: its part of all usage, from 0 to 1.
+    /// What shares go by instead, with `TreeUsage=window`: the usage in its windows, each as it counts, in seconds times billing. `None` where shares go
+    /// by something else, and where it is not known.
+    pub window_usage: Option<f64>,
+    /// U: its part of all usage that shares go by, from 0 to 1.
     pub usage_norm: f64,
     /// Effective usage.
     pub usage_effective: f64,
@@ -169,6 +172,13 @@ pub struct TreeRow {
 
 impl Answer for Tree {
     const NAME: &'static str = "tree";
+}
+
+impl TreeRow {
+    /// The usage that shares go by.
+    pub fn counted(&self) -> f64 {
+        self.window_usage.unwrap_or(self.usage)
+    }
 }
 
 /// Answers it.
@@ -282,6 +292,7 @@ fn row(
         shares: Some(standing.shares).filter(|shares| *shares != USE_PARENT),
         shares_norm: finite(standing.shares_norm),
         usage: finite(standing.usage),
+        window_usage: model.tree.in_windows(place).map(finite),
         usage_norm: finite(standing.usage_norm),
         usage_effective: finite(standing.usage_effective),
         level_fs: standing.level_fs.filter(|value| value.is_finite()),

@@ -12,6 +12,19 @@ use crate::model::Algorithm;
 use crate::output::html::{svg, Cell, Column, HtmlRow, Page, Table};
 use crate::output::numbers::{count, number, percent, time};
 
+/// [`COLUMNS`] with what shares go by instead of raw usage.
+fn columns(has_windows: bool) -> Vec<Column> {
+    let mut columns = COLUMNS.to_vec();
+    if has_windows {
+        let about = "What its shares go by (TreeUsage=window): the usage in all windows, each as it counts.";
+        columns.insert(RAW_USAGE + 1, Column::number("WindowUsage").about(about));
+    }
+    columns
+}
+
+/// Where `RawUsage` is.
+const RAW_USAGE: usize = 4;
+
 const COLUMNS: [Column; 12] = [
     Column::text("Account or user"),
     Column::bars("Share, usage").about(
@@ -59,10 +72,12 @@ pub fn page(report: &Report<Tree>, of_targets: &Targets) -> Result<String, Error
         page = page.section("The first level").chart(&chart(&first));
     }
     let open = if rows.len() > OPEN { 2 } else { usize::MAX };
-    let mut table = Table::new("Shares, usage and standing by account and user", &COLUMNS).open(open);
+    let has_windows = rows.iter().any(|row| row.window_usage.is_some());
+    let columns = columns(has_windows);
+    let mut table = Table::new("Shares, usage and standing by account and user", &columns).open(open);
     let parts = Parts::of(report);
     for row in rows {
-        table.row(line(row, &parts));
+        table.row(line(row, has_windows, &parts));
     }
     page = page.section("Accounts and users").table(&table);
     if !report.answer.grants.is_empty() {
@@ -149,12 +164,12 @@ impl<'r> Parts<'r> {
     fn of_row(&self, row: &TreeRow) -> (f64, f64) {
         let part = |of: f64, all: f64| if all > 0.0 { of / all } else { 0.0 };
         if row.parent == 0 {
-            return (1.0, if row.usage > 0.0 { 1.0 } else { 0.0 });
+            return (1.0, if row.counted() > 0.0 { 1.0 } else { 0.0 });
         }
         match self.above.get(&row.parent).filter(|_| row.depth > 0) {
             Some(above) => {
                 let all = if self.is_by_level { 1.0 } else { above.shares_norm };
-                (part(row.shares_norm, all), part(row.usage, above.usage))
+                (part(row.shares_norm, all), part(row.counted(), above.counted()))
             }
             None => (row.shares_norm, row.usage_norm),
         }
@@ -169,20 +184,23 @@ fn name(row: &TreeRow) -> String {
     }
 }
 
-fn line(row: &TreeRow, parts: &Parts<'_>) -> HtmlRow {
+fn line(row: &TreeRow, has_windows: bool, parts: &Parts<'_>) -> HtmlRow {
     let (shares, usage) = parts.of_row(row);
     let line = HtmlRow::new(&name(row)).level(row.depth);
     let line = if row.user.is_empty() { line.strong() } else { line.note(&row.account) };
     let tickets = |tickets: f64| if row.active { number(tickets) } else { format!("({})", number(tickets)) };
     let whole = |count: u64| Cell::word(&count.to_string());
-    line.cell(Cell::bars(shares, usage))
+    let whole_number = |value: f64| Cell::number(value, &format!("{value:.0}"));
+    let line = line
+        .cell(Cell::bars(shares, usage))
         .cell(row.shares.map_or_else(
             || Cell::word("parent"),
             |shares| Cell::number(f64::from(shares), &shares.to_string()),
         ))
         .cell(Cell::number(row.shares_norm, &number(row.shares_norm)))
-        .cell(Cell::number(row.usage, &format!("{:.0}", row.usage)))
-        .cell(Cell::number(row.usage_norm, &number(row.usage_norm)))
+        .cell(whole_number(row.usage));
+    let line = if has_windows { line.cell(row.window_usage.map_or_else(Cell::none, whole_number)) } else { line };
+    line.cell(Cell::number(row.usage_norm, &number(row.usage_norm)))
         .cell(Cell::number(row.usage_effective, &number(row.usage_effective)))
         .cell(Cell::optional(row.level_fs))
         .cell(row.tickets.map_or_else(Cell::none, |value| Cell::number(value, &tickets(value))))

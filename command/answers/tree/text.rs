@@ -16,6 +16,7 @@ pub const COLUMNS: &[Described] = &[
     ("RawShares>", "Raw shares, or parent"),
     ("NormShares>", "S: normalised shares of the algorithm in force, from 0 to 1"),
     ("RawUsage>", "Raw usage: seconds times billing, decayed"),
+    ("WindowUsage>", "Only with TreeUsage=window: what shares go by instead of RawUsage, the usage in all windows, each as it counts"),
     ("NormUsage>", "U: normalised usage, from 0 to 1"),
     ("EffectvUsage>", "Effective usage"),
     ("LevelFS>", "How far below its share it is: S / U; above 1, less was used than the share"),
@@ -28,9 +29,15 @@ pub const COLUMNS: &[Described] = &[
 impl Show for Tree {
     fn show(&self, about: &About, printed: &Printed, terminal: Terminal) -> Result<String, Error> {
         let has_books = self.rows.iter().any(|row| row.book.is_some());
-        let mut table = Table::of(&COLUMNS[usize::from(!has_books)..]);
+        let has_windows = self.rows.iter().any(|row| row.window_usage.is_some());
+        let is_here = |(name, _): &&Described| match *name {
+            "Book" => has_books,
+            "WindowUsage>" => has_windows,
+            _ => true,
+        };
+        let mut table = Table::of(COLUMNS.iter().filter(is_here));
         let is_for_people = printed.form() == Form::Columns;
-        self.rows.iter().for_each(|row| table.row(cells(row, is_for_people)));
+        self.rows.iter().for_each(|row| table.row(cells(row, has_windows, is_for_people)));
         let (table, text) = for_programs(table, printed, terminal)?;
         if let Some(text) = text {
             return Ok(text);
@@ -41,6 +48,9 @@ impl Show for Tree {
         let has_tickets = self.rows.iter().any(|row| row.tickets.is_some());
         let of_tickets = if has_tickets { " Tickets in brackets: nobody waits there." } else { "" };
         page.headline(&format!("{of_level_fs}FairShare: the factor of the next job, at most 1.{of_tickets}"));
+        if has_windows {
+            page.paragraph("NormUsage, EffectvUsage, LevelFS and FairShare go by WindowUsage (TreeUsage=window), not by RawUsage.");
+        }
         page.ready("\n");
         page.ready(&table.without_unknown().show(Form::Columns, !printed.noheader, terminal));
         close(&mut page, about);
@@ -48,7 +58,7 @@ impl Show for Tree {
     }
 }
 
-fn cells(row: &TreeRow, is_for_people: bool) -> Vec<String> {
+fn cells(row: &TreeRow, has_windows: bool, is_for_people: bool) -> Vec<String> {
     let indent = " ".repeat(row.depth);
     let tickets = match row.tickets {
         Some(tickets) if row.active || !is_for_people => number(tickets),
@@ -60,12 +70,15 @@ fn cells(row: &TreeRow, is_for_people: bool) -> Vec<String> {
         partition => format!("{} ({partition})", row.user),
     };
     let book = row.book.clone();
-    let cells = [
+    let in_windows = row.window_usage.map_or_else(|| "-".to_owned(), |usage| format!("{usage:.0}"));
+    let first = [
         format!("{indent}{}", row.account),
         user,
         row.shares.map_or_else(|| "parent".to_owned(), |shares| shares.to_string()),
         number(row.shares_norm),
         format!("{:.0}", row.usage),
+    ];
+    let cells = [
         number(row.usage_norm),
         number(row.usage_effective),
         optional(row.level_fs),
@@ -74,5 +87,5 @@ fn cells(row: &TreeRow, is_for_people: bool) -> Vec<String> {
         row.waiting.to_string(),
         row.running.to_string(),
     ];
-    book.into_iter().chain(cells).collect()
+    book.into_iter().chain(first).chain(Some(in_windows).filter(|_| has_windows)).chain(cells).collect()
 }

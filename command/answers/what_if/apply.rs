@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use multifactor2_core::policy::points::{Parts, Points};
 use multifactor2_core::settings::{UsageMeasure, PARAMETERS};
 use multifactor2_core::USE_PARENT;
-use multifactor2_snapshot::records::{Association, BookAssociation, Setting};
+use multifactor2_snapshot::records::{Association, Setting};
 use multifactor2_snapshot::Snapshot;
 
 use super::jobs::JobChange;
+use super::tree_usage::ONLY_MORE;
 use super::change::{Amount, Changes, Plugin, ShareChange, UsageChange, Weight, Weighted, Who};
 use crate::error::Error;
 use crate::input;
@@ -48,6 +49,9 @@ pub fn apply(model: &Model<'_>, changes: &Changes) -> Result<Changed, Error> {
     let mut edited = Changed { snapshot: model.snapshot.clone(), ..Changed::default() };
     edited.plugin(model, changes)?;
     edited.check_fair_share(model, changes)?;
+    if changes.plugin.is_some() || changes.settings.is_some() {
+        edited.tree_usage(model)?;
+    }
     if let Some(seconds) = changes.half_life {
         edited.half_life(model, seconds);
     }
@@ -227,6 +231,10 @@ impl Changed {
             seconds => format!("usage halves every {}", numbers::span(seconds.into())),
         };
         self.said.push(format!("From now on {now}."));
+        if self.tree_windows().is_some() {
+            self.remarks.push("Shares go by usage in windows (TreeUsage=window): this changes RawUsage alone.".to_owned());
+            return;
+        }
         let mut remark = "Usage as it is now stays: only its future decay is another.".to_owned();
         if model.at <= model.snapshot.about.time {
             remark += " So nothing changes yet; see later times with --at, such as --at +14-0.";
@@ -343,6 +351,10 @@ impl Changed {
                     .into(),
             );
         }
+        let in_windows = self.tree_windows().is_some();
+        if in_windows && !is_reset && !matches!(amount, Amount::More(more) if *more >= 0.0) {
+            return Err(ONLY_MORE.into());
+        }
         let all = self.find(who)?;
         if all.len() > 1 && !is_reset {
             return Err(format!(
@@ -358,7 +370,7 @@ impl Changed {
                 Amount::More(more) => more.max(-old),
             };
             // Nothing is nothing in each book.
-            let is_reset = old + more <= 0.0;
+            let is_reset = is_reset || !in_windows && old + more <= 0.0;
             if !is_reset && association.dominant.is_some_and(|of_default| of_default + more < 0.0) {
                 return Err(format!(
                     "--usage: only {} of the usage of {who} is in the default book, and which other book has less then is not said: take at most \
@@ -368,17 +380,22 @@ impl Changed {
             }
             if is_reset {
                 self.take_above_in_books(at);
+                self.take_above_in_windows(at);
                 for below in self.below(at) {
                     let association = &mut self.snapshot.associations[below];
                     association.usage = 0.0;
                     association.dominant = association.dominant.map(|_| 0.0);
                     let id = association.id;
                     self.take_from_books(id);
+                    self.snapshot.tree_windows.iter_mut().filter(|row| row.association == id).for_each(|row| row.amounts.clear());
                 }
             } else {
+                if in_windows {
+                    self.add_to_window(at, more);
+                }
                 let association = &mut self.snapshot.associations[at];
                 association.usage = old + more;
-                // In the default book.
+                // In the default book, or the current window.
                 association.dominant = association.dominant.map(|dominant| dominant + more);
             }
             self.add_above(at, more, if is_reset { -dominant } else { more });
@@ -408,36 +425,6 @@ impl Changed {
             }
             ids.extend(more.iter().map(|at| all[*at].id));
             found.extend(more);
-        }
-    }
-
-    /// An association has no usage in any book.
-    fn take_from_books(&mut self, id: u32) {
-        let of_it = self.snapshot.book_associations.iter_mut().filter(|one| one.association == id);
-        of_it.for_each(|one| one.usage = 0.0);
-    }
-
-    /// What an association has in books is no part any more of what those above it have.
-    fn take_above_in_books(&mut self, at: usize) {
-        let snapshot = &mut self.snapshot;
-        let own: Vec<(String, f64)> = snapshot
-            .book_associations
-            .iter()
-            .filter(|one| one.association == snapshot.associations[at].id)
-            .map(|one| (one.book.clone(), one.usage))
-            .collect();
-        let mut parent = snapshot.associations[at].parent;
-        for _ in 0..snapshot.associations.len() {
-            let Some(above) = snapshot.associations.iter().find(|one| parent != 0 && one.id == parent) else {
-                return;
-            };
-            for (book, usage) in &own {
-                let of_it = |one: &&mut BookAssociation| one.association == above.id && one.book == *book;
-                if let Some(one) = snapshot.book_associations.iter_mut().find(of_it) {
-                    one.usage = (one.usage - usage).max(0.0);
-                }
-            }
-            parent = above.parent;
         }
     }
 
@@ -471,6 +458,7 @@ impl Changed {
             self.below(top).into_iter().map(|at| self.snapshot.associations[at].id).collect();
         self.add_above(top, -usage, -dominant);
         self.take_above_in_books(top);
+        self.take_above_in_windows(top);
         let snapshot = &mut self.snapshot;
         snapshot.associations.retain(|one| !gone.contains(&one.id));
         let jobs = snapshot.jobs.len();
@@ -480,6 +468,7 @@ impl Changed {
         snapshot.entries.retain(|entry| left.contains(&entry.job));
         snapshot.running.retain(|running| !gone.contains(&running.association));
         snapshot.book_associations.retain(|one| !gone.contains(&one.association));
+        snapshot.tree_windows.retain(|row| !gone.contains(&row.association));
         snapshot.usage.retain(|usage| {
             usage.of != "association" || !usage.key.parse().is_ok_and(|id| gone.contains(&id))
         });

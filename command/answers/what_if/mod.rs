@@ -6,10 +6,12 @@
 mod added;
 mod apply;
 mod change;
+mod in_books;
 mod jobs;
 mod order;
 pub mod page;
 mod text;
+mod tree_usage;
 
 use std::collections::{BTreeMap, HashMap};
 

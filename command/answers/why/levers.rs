@@ -57,9 +57,10 @@ pub fn of(
             levers.push(Lever { what, gain, rank });
         }
     };
+    let goes = if model.tree.windows.is_some() { "is in no window any more" } else { "decays to nothing" };
     if let Some(cost) = own_usage {
         add(
-            "The usage of your own association decays to nothing.".to_owned(),
+            format!("The usage of your own association {goes}."),
             cost * f64::from(weights.fair_share),
         );
     }
@@ -69,7 +70,7 @@ pub fn of(
         let without = factor_without(model, slot.job, account, book).unwrap_or(factor);
         let name = &model.snapshot.associations[account].account;
         add(
-            format!("The usage of all of account {name} decays to nothing."),
+            format!("The usage of all of account {name} {goes}."),
             (without - factor) * f64::from(weights.fair_share),
         );
     }

@@ -26,6 +26,8 @@ pub struct Level {
     pub shares_norm: f64,
     /// Raw usage.
     pub usage: f64,
+    /// What shares go by instead, with `TreeUsage=window`: the usage in its windows, each as it counts, in seconds times billing.
+    pub window_usage: Option<f64>,
     /// U: its part of all usage, from 0 to 1.
     pub usage_norm: f64,
     /// Effective usage.
@@ -89,6 +91,7 @@ fn level(model: &Model<'_>, place: usize, book: BookAt) -> Level {
         level_shares: Some(level_shares).filter(|_| !about.partial_tree),
         shares_norm: finite(standing.shares_norm),
         usage: finite(standing.usage),
+        window_usage: model.tree.in_windows(place).map(finite),
         usage_norm: finite(standing.usage_norm),
         usage_effective: finite(standing.usage_effective),
         level_fs: standing.level_fs.filter(|value| value.is_finite()),

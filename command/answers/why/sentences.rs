@@ -121,9 +121,15 @@ impl Why {
         if let (Some(cost), Some(factor)) =
             (self.cost_of_own_usage.filter(|cost| *cost > 0.0005), self.fair_share)
         {
-            let decay = match model.config.half_life {
-                0 => String::new(),
-                half_life => format!(", which halves every {},", span(i64::from(half_life))),
+            let decay = match (&model.tree.windows, model.config.half_life) {
+                (Some(windows), _) => format!(
+                    " in {} of {}, each {} of the next younger one,",
+                    count(windows.depth(), "window", "windows"),
+                    span(windows.length()),
+                    number(windows.decay())
+                ),
+                (None, 0) => String::new(),
+                (None, half_life) => format!(", which halves every {},", span(i64::from(half_life))),
             };
             let whose = model.jobs[job].association.map(|association| association_name(model, association));
             details.push(format!(

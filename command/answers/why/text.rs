@@ -36,6 +36,9 @@ impl Paged for Why {
             page.title("From the root to the user");
             let is_classic = about.algorithm == Algorithm::Classic;
             page.table(&path(&self.path, is_classic), true);
+            if self.path.iter().any(|level| level.window_usage.is_some()) {
+                page.item("Usage is that of the windows that shares go by (TreeUsage=window), not RawUsage as sshare shows it.");
+            }
             self.path.iter().filter_map(competitors).for_each(|line| page.item(&line));
         }
         if !self.levers.is_empty() {
@@ -129,7 +132,7 @@ fn path(levels: &[Level], is_classic: bool) -> Table {
             format!("{}{name}", " ".repeat(depth)),
             if depth == 0 { String::new() } else { shares },
             number(level.shares_norm),
-            usage(level.usage),
+            usage(level.window_usage.unwrap_or(level.usage)),
             number(level.usage_norm),
             optional(Some(level.usage_effective).filter(|_| is_classic)),
             optional(level.level_fs),

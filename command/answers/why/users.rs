@@ -119,7 +119,12 @@ impl Users {
         }
         let reset = recover::Reset::next(model);
         self.remarks.extend(reset.map(recover::Reset::sentence));
-        if model.config.half_life == 0 {
+        let windows = model.tree.windows.as_ref();
+        if windows.is_some_and(|windows| !windows.are_known()) {
+            self.remarks.push(format!("When it turns is not known: {}.", recover::UNTOLD));
+            return;
+        }
+        if model.config.half_life == 0 && windows.is_none() {
             let or = reset.map_or("", |_| ", or when usage is reset");
             self.remarks.push(format!("PriorityDecayHalfLife is 0: usage does not decay, so it turns only where the first uses more{or}."));
             return;
@@ -139,11 +144,17 @@ impl Users {
                 self.second
             ),
             None => format!(
-                "It does not turn within {} half-lives, even if {} runs nothing from now on and all others keep the usage that they have.",
-                recover::HALF_LIVES,
+                "It does not turn {}, even if {} runs nothing from now on and all others keep the usage that they have.",
+                match windows {
+                    Some(windows) => format!("before the {} windows of now are gone", windows.depth()),
+                    None => format!("within {} half-lives", recover::HALF_LIVES),
+                },
                 self.second
             ),
         });
+        if let Some(windows) = windows {
+            self.remarks.push(windows.described());
+        }
         if !model.config.books.is_empty() {
             self.remarks.push("Of several books this is the default one.".to_owned());
         }

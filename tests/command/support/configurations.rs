@@ -54,7 +54,7 @@ macro_rules! check {
 }
 
 /// All of them.
-pub const CASES: [Case; 57] = [
+pub const CASES: [Case; 61] = [
     check!("", ""),
     both!("PriorityWeightFairshare=0", "", IDLE "PriorityWeightFairshare=0: fair-share is computed"),
     both!("PriorityWeightFairshare=0\nPriorityWeightAge=0", "", WRONG "all PriorityWeight* are 0"),
@@ -136,6 +136,15 @@ pub const CASES: [Case; 57] = [
     ),
     both!("", "UsageMeasure=dominant\nDominantTRES=cpu,gres/zoo", IDLE "DominantTRES=gres/zoo: the cluster has no such TRES"),
     both!("", "Charge=WCKey Name=x Factor=0.5", IDLE "Charge=WCKey, Override=WCKey and Grant=WCKey do nothing without wckeys"),
+    // Shares go by windows, which half-life has no part in.
+    check!("PriorityDecayHalfLife=0", "TreeUsage=window"),
+    check!("PriorityDecayHalfLife=1", "TreeUsage=window"),
+    check!("PriorityUsageResetPeriod=MONTHLY", "TreeUsage=window", UNUSUAL "PriorityUsageResetPeriod empties the windows"),
+    both!(
+        "",
+        "TreeUsage=window\nTreeWindow=5\nTreeDepth=2",
+        WRONG "TreeWindow times TreeDepth is 300 s times 2: usage is forgotten in that time"
+    ),
     // Other spellings of what is good.
     check!("AccountingStorageEnforce=limits\nPriorityDecayHalfLife=7-0:0\nPriorityUsageResetPeriod=none", ""),
     check!("AccountingStorageEnforce=Safe,QOS\nPrivateData=all\nPreemptType=preempt/none", ""),

@@ -243,6 +243,10 @@ impl<'s> World<'s> {
             if let Some(book) = self.lines.of_partition(partition).index().checked_sub(1) {
                 tally.add_columns(place, columns::first_of(&recipe, book), &amounts);
             }
+            let seconds = match self.settings.tree_windows() {
+                Some(windows) => in_windows(charge, windows),
+                None => seconds,
+            };
             self.add(&mut raw, user, seconds * number_of(tres(has)[BILLING]));
         }
         sums.settle(Cycle { now: NOW, decay: 1.0, last_reset: 0, tally: &tally }, &mut Vec::new());
@@ -290,12 +294,8 @@ impl<'s> World<'s> {
     fn target_usages(&self, charged: &[Charged]) -> [TargetUsage; 2] {
         let Settings { target_window, target_depth, target_decay, .. } = self.settings;
         let length = i64::try_from(target_window.as_secs()).expect("it is short");
-        let windows = Windows::new(length, usize::try_from(*target_depth).expect("it is small"), NOW);
-        let in_windows = |charge: &Charged| {
-            let mut amounts = Vec::new();
-            windows.split(charge.start, charge.seconds, |age, run| enter(&mut amounts, age, run));
-            usage(&amounts, *target_decay)
-        };
+        let depth = usize::try_from(*target_depth).expect("it is small");
+        let in_windows = |charge: &Charged| in_windows(charge, (length, depth, *target_decay));
         let halflife = |charge: &Charged| charge.seconds * decay(charge.start);
         [self.target_usage(charged, |_| true, halflife), self.target_usage(charged, |_| true, in_windows)]
     }
@@ -435,6 +435,14 @@ fn waiting_job(id: u32, job: &Job, who: Who) -> WaitingJob {
     let nice = 0x8000_0000 + u32::try_from(job.course.nice).expect("it is not negative");
     let age = u32::try_from(30 * job.waits).ok();
     WaitingJob { node: who.node, id, order: order(nice, age), size: who.size, extra: who.extra }
+}
+
+/// What seconds count in windows: length, number and decay.
+fn in_windows(charge: &Charged, (length, depth, decay): (i64, usize, f64)) -> f64 {
+    let mut amounts = Vec::new();
+    Windows::new(length, depth, NOW)
+        .split(charge.start, charge.seconds, |age, run| enter(&mut amounts, age, run));
+    usage(&amounts, decay)
 }
 
 /// With a half-life of a week.

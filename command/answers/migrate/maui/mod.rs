@@ -296,6 +296,22 @@ impl Whole {
         let limits = self.credentials.limits();
         self.tree.write(limits, draft);
         limits.write(draft);
+        self.windows_of_tree(draft);
+    }
+
+    /// Windows for shares as they were there. They do not go with books, which shares of partitions become.
+    fn windows_of_tree(&self, draft: &mut Draft) {
+        let Some(item) = self.tree.first() else { return };
+        if draft.ours.all.iter().any(|line| line.text.starts_with("Book=")) {
+            return;
+        }
+        let Windows { interval, depth, decay, from } = &self.windows;
+        let from: Vec<&Item> = from.iter().chain([item]).collect();
+        let remark = "These four let shares go by usage in the windows themselves. PriorityDecayHalfLife then has no part in shares.";
+        draft.ours_instead("TreeUsage=window", remark, &from);
+        draft.ours_instead(format!("TreeWindow={}", clock(*interval)), "", &from);
+        draft.ours_instead(format!("TreeDepth={depth}"), "", &from);
+        draft.ours_instead(format!("TreeDecay={decay}"), "", &from);
     }
 
     /// `ENABLENEGJOBPRIORITY`: what keeps an order below 0.

@@ -1,7 +1,9 @@
-//! `tree --targets` and `tree --windows`: how far everybody is from the targets that hold, as the points go by it, and what was used in each window.
+//! `tree --targets` and `tree --windows`: how far everybody is from the targets that hold, as the points go by it, and what was used in each window
+//! that targets or the share tree go by.
 //!
 //! All numbers are those of the engine ([`Model::targets`]): nothing is computed a second time here.
 
+mod of_tree;
 pub(super) mod page;
 mod text;
 pub mod windows;
@@ -64,6 +66,12 @@ pub struct Targets {
     pub windows_because: Option<String>,
     /// What was used in each window.
     pub windows: Option<Windows>,
+    /// Whether it is known what was used in each window of the share tree; `none` where that does not go by windows.
+    pub tree_windows_are: Known,
+    /// Why there are none, or why they are not known.
+    pub tree_windows_because: Option<String>,
+    /// What was used in each window of the share tree, with `TreeUsage=window`: in hours of billing, of each association with all below it.
+    pub tree_windows: Option<Windows>,
 }
 
 impl Answer for Targets {
@@ -221,6 +229,9 @@ pub fn targets(model: &Model<'_>, filter: &Filter, asked: Asked) -> Targets {
         windows_are: Known::NotAsked,
         windows_because: None,
         windows: None,
+        tree_windows_are: Known::NotAsked,
+        tree_windows_because: None,
+        tree_windows: None,
     };
     let listed = listed(model, filter);
     if asked.targets {
@@ -239,6 +250,10 @@ pub fn targets(model: &Model<'_>, filter: &Filter, asked: Asked) -> Targets {
         match listed.and_then(|listed| windows::windows(model, &listed)) {
             Ok(windows) => (answer.windows_are, answer.windows) = (Known::Known, Some(windows)),
             Err(lack) => (answer.windows_are, answer.windows_because) = lack.known(),
+        }
+        match of_tree::windows(model, filter) {
+            Ok(windows) => (answer.tree_windows_are, answer.tree_windows) = (Known::Known, Some(windows)),
+            Err(lack) => (answer.tree_windows_are, answer.tree_windows_because) = lack.known(),
         }
     }
     answer

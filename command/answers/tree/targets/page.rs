@@ -21,26 +21,28 @@ const WINDOWS: [Column; 7] = [
     Column::text("Whose"),
     Column::bars("Windows").about("What was used in each window: the current one on the left, the highest column is the most that it has used in one."),
     Column::text("Begin").about("When the window begins."),
-    Column::number("Used").about("What was used in it, in hours of TargetMetric."),
-    Column::number("Factor").about("TargetDecay to the power of the number of the window."),
+    Column::number("Used").about("What was used in it, in hours of TargetMetric; in the share tree in hours of billing."),
+    Column::number("Factor").about("TargetDecay, in the share tree TreeDecay, to the power of the number of the window."),
     Column::number("Counts").about("Used times factor; beside a name all windows together."),
     Column::number("Percent").about("Of what the usage is compared with."),
 ];
 
-/// Adds what there is to be said; nothing where there are no targets.
+/// Adds what there is to be said; nothing where there are neither targets nor windows.
 pub fn add(mut page: Page, answer: &Targets) -> Page {
     let rows = answer.targets.as_deref().unwrap_or_default();
-    let has_windows = answer.windows.is_some();
-    if rows.is_empty() && !has_windows {
-        return page;
+    if !rows.is_empty() || answer.windows.is_some() {
+        let mut table = Table::new("Targets: what was used, and what should be", &TARGETS);
+        for row in rows {
+            table.row(line(row));
+        }
+        page = page.section("Targets").table(&table);
     }
-    let mut table = Table::new("Targets: what was used, and what should be", &TARGETS);
-    for row in rows {
-        table.row(line(row));
-    }
-    page = page.section("Targets").table(&table);
     if let Some(windows) = &answer.windows {
-        page = page.section("Windows").table(&table_of(windows));
+        page = page.section("Windows").table(&table_of(windows, "Windows: what was used in each, and what it counts"));
+    }
+    if let Some(windows) = &answer.tree_windows {
+        let about = "Windows of the share tree: what was used in each, and what it counts";
+        page = page.section("Windows of the share tree").table(&table_of(windows, about));
     }
     page
 }
@@ -72,9 +74,9 @@ fn line(row: &TargetRow) -> HtmlRow {
 /// With more windows than this of all together, each has its column of the picture, and no row.
 const MOST: usize = 5000;
 
-fn table_of(windows: &Windows) -> Table {
+fn table_of(windows: &Windows, about: &str) -> Table {
     let has_rows = windows.rows.len() * windows.factors.len() <= MOST;
-    let mut table = Table::new("Windows: what was used in each, and what it counts", &WINDOWS).open(1);
+    let mut table = Table::new(about, &WINDOWS).open(1);
     for row in &windows.rows {
         let whole = HtmlRow::new(&row.whose()).strong();
         table.row(

@@ -31,14 +31,14 @@ pub const TARGETS: &[Described] = &[
 
 /// The columns of windows.
 pub const WINDOWS: &[Described] = &[
-    ("Kind", "With --windows, as are the next 10. What the target is for: User, Group, Account, Parent, QOS or Partition"),
+    ("Kind", "With --windows, as are the next 10. What the target is for: User, Group, Account, Parent, QOS or Partition; Tree for an association of the share tree"),
     ("Name", "The name; of a user in the tree with the account"),
     ("Of", "What the usage is compared with: all, available or siblings"),
     ("Window", "The number of the window, 0 for the current one; sum for all of them"),
     ("Begin", "When it begins"),
-    ("Used>", "What was used in it, in hours of TargetMetric"),
+    ("Used>", "What was used in it, in hours of TargetMetric; of Tree in hours of billing"),
     ("All>", "What that is compared with"),
-    ("Factor>", "TargetDecay to the power of the number of the window"),
+    ("Factor>", "TargetDecay, of Tree TreeDecay, to the power of the number of the window"),
     ("Counts>", "Used times factor; of the sum, what all windows count together"),
     ("AllCounts>", "The same of what it is compared with"),
     ("Percent>", "The usage in percent of what it is compared with"),
@@ -56,7 +56,11 @@ impl Show for Targets {
             ));
         }
         // No rows would read as none to have.
-        let unknown = [(self.targets_are, &self.targets_because), (self.windows_are, &self.windows_because)];
+        let unknown = [
+            (self.targets_are, &self.targets_because),
+            (self.windows_are, &self.windows_because),
+            (self.tree_windows_are, &self.tree_windows_because),
+        ];
         let unknown = unknown.into_iter().find(|(are, _)| *are == Known::NotKnown && printed.form() != Form::Columns);
         if let Some((_, Some(because))) = unknown {
             return Err(Error::Source(because.clone()));
@@ -80,7 +84,8 @@ impl Show for Targets {
         }
         if asks_windows {
             let mut table = Table::of(WINDOWS);
-            for (windows, row) in self.windows.iter().flat_map(|windows| windows.rows.iter().map(move |row| (windows, row))) {
+            let both = self.windows.iter().chain(&self.tree_windows);
+            for (windows, row) in both.flat_map(|windows| windows.rows.iter().map(move |row| (windows, row))) {
                 for cells in cells(windows, row) {
                     table.row(cells);
                 }
@@ -92,13 +97,25 @@ impl Show for Targets {
             if asks_targets {
                 page.ready("\n");
             }
-            if let Some(because) = self.windows_because.as_ref().filter(|_| self.windows_because != self.targets_because) {
-                page.paragraph(because);
-            }
-            match &self.windows {
-                Some(windows) if is_for_people => windows.show(&mut page, printed, &self.metric),
-                _ if table.is_empty() => (),
-                _ => page.ready(&table.show(Form::Columns, !printed.noheader, terminal)),
+            let is_said = |because: &&String| self.targets_because.as_ref() != Some(because);
+            // Who asks for the windows of the tree need not hear that targets have none.
+            let of_targets = self.windows_because.as_ref().filter(is_said);
+            let of_targets = of_targets.filter(|_| self.windows_are == Known::NotKnown || self.tree_windows.is_none());
+            let of_tree = self.tree_windows_because.as_ref().filter(|_| self.tree_windows_are == Known::NotKnown);
+            of_targets.into_iter().chain(of_tree).for_each(|because| page.paragraph(because));
+            if is_for_people {
+                if let Some(windows) = &self.windows {
+                    windows.show(&mut page, printed, &self.metric);
+                }
+                if let Some(windows) = &self.tree_windows {
+                    if self.windows.is_some() {
+                        page.ready("\n");
+                    }
+                    page.headline("The share tree goes by usage in windows (TreeUsage=window), of each with all below it.");
+                    windows.show(&mut page, printed, "billing");
+                }
+            } else if !table.is_empty() {
+                page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
             }
         }
         close(&mut page, about);

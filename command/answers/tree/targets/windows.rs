@@ -1,4 +1,4 @@
-//! What was used in each window by those whose targets go by windows.
+//! What was used in each window by those whose targets go by windows; of a share tree `of_tree` says it in the same form.
 
 use std::collections::HashMap;
 
@@ -10,31 +10,31 @@ use super::{hours, name, of, Lack, Of};
 use crate::answers::finite;
 use crate::model::Model;
 
-/// What was used in each window. Amounts are in hours of `TargetMetric`.
+/// What was used in each window. Amounts are in hours of `TargetMetric`, those of the share tree of billing.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Windows {
     /// When the current window begins, in seconds since 1970.
     pub begin: i64,
-    /// `TargetWindow`: seconds of each.
+    /// `TargetWindow` or `TreeWindow`: seconds of each.
     pub length: i64,
-    /// `TargetDepth`: how many count.
+    /// `TargetDepth` or `TreeDepth`: how many count.
     pub depth: usize,
     /// How many of them the snapshot tells: of those behind nothing is known but that they are in the sums.
     pub told: usize,
-    /// What each counts, the current one first: `TargetDecay` to the power of its number. As many as anybody has used something in.
+    /// What each counts, the current one first: `TargetDecay` or `TreeDecay` to the power of its number. As many as anybody has used something in.
     pub factors: Vec<f64>,
-    /// Of everybody whose targets go by windows.
+    /// Of everybody whose targets go by windows, or of associations.
     pub rows: Vec<WindowsRow>,
 }
 
 /// What somebody has used in each window.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WindowsRow {
-    /// `User`, `Group`, `Account`, `Parent`, `QOS` or `Partition`.
+    /// `User`, `Group`, `Account`, `Parent`, `QOS` or `Partition`; `Tree` for an association of the share tree.
     pub kind: String,
     /// The name, as in the rows of targets.
     pub name: String,
-    /// The id of the association, with `Parent`.
+    /// The id of the association, with `Parent` and `Tree`.
     pub association: Option<u32>,
     /// What it is compared with: `all`, `available` or `siblings`.
     pub of: Of,

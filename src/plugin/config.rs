@@ -59,6 +59,15 @@ flags! {
     no_normal_tres = PRIORITY_FLAGS_NO_NORMAL_TRES;
 }
 
+/// Which sizes come first.
+fn size_order(flags: Flags, favor_small: bool) -> SizeOrder {
+    match (flags.size_relative(), favor_small) {
+        (true, _) => SizeOrder::RelativeToTime { favor_small },
+        (false, true) => SizeOrder::Small,
+        (false, false) => SizeOrder::Large,
+    }
+}
+
 /// The configuration that priorities are computed with.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools)] // each is a question of its own
@@ -183,13 +192,6 @@ impl Config {
             }
         }
         let favor_small = conf.get(|conf| conf.priority_favor_small) != 0;
-        let order = if flags.size_relative() {
-            SizeOrder::RelativeToTime { favor_small }
-        } else if favor_small {
-            SizeOrder::Small
-        } else {
-            SizeOrder::Large
-        };
         let nodes = if host.counts_active_nodes() { NodeCount::Active } else { NodeCount::Table };
         let points = Points::configured(&settings).map(|points| points.needs());
         let has_pools = Pools::are_asked_for(&settings);
@@ -226,7 +228,7 @@ impl Config {
                 weights,
                 tres_weights,
                 max_age: conf.get(|conf| conf.priority_max_age),
-                size: SizePolicy { order, nodes },
+                size: SizePolicy { order: size_order(flags, favor_small), nodes },
                 no_normal_part: flags.no_normal_part(),
                 no_normal_qos: flags.no_normal_qos(),
                 no_normal_tres: flags.no_normal_tres(),

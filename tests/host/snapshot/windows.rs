@@ -107,7 +107,7 @@ fn the_tree_has_its_own() -> HostResult<()> {
         for (id, cpus) in [(1, 8.0), (2, 4.0), (3, 4.0), (4, 4.0), (6, 4.0)] {
             let amounts = &found[&id];
             let of = |age: usize| amounts.get(age).copied().unwrap_or_default();
-            assert_eq!([of(0), of(1)], due.map(|seconds| seconds * cpus), "{id}: {found:?}");
+            assert_eq!(vec![of(0), of(1)], due.map(|seconds| seconds * cpus).to_vec(), "{id}: {found:?}");
             let association = snapshot.associations.iter().find(|association| association.id == id).unwrap();
             assert_eq!(association.dominant, Some(of(0) + 0.25 * of(1)), "{id}");
         }

@@ -136,7 +136,7 @@ fn each_window_has_what_ran_in_it(release: &Release) {
         .file(FILE, &settings(3))
         .start()
         .unwrap();
-    let long = submit(&cluster, "ada", 3);
+    let of_ada = submit(&cluster, "ada", 3);
     let short = submit(&cluster, "eve", 2);
     wait_same(&cluster, 3, "the first window");
     std::thread::sleep(Duration::from_secs(25));
@@ -165,7 +165,7 @@ fn each_window_has_what_ran_in_it(release: &Release) {
     };
     cluster.wait_for("two windows alone", WAIT, fewer).unwrap();
     wait_same(&cluster, 2, "with two windows");
-    cancel(&cluster, long);
+    cancel(&cluster, of_ada);
     cancel(&cluster, other);
     wait_same(&cluster, 2, "when nobody runs");
     let log = cluster.log();

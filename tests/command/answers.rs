@@ -530,6 +530,64 @@ fn tickets_of_the_queue_are_those_of_the_tree() {
     }
 }
 
+/// The example, with points for whom it has.
+fn with_points() -> multifactor2_snapshot::Snapshot {
+    let mut snapshot = site::example();
+    for line in ["Component=CRED User=1", "Component=RES Proc=2", "Credential=User Name=* Priority=70"] {
+        site::set(&mut snapshot, line);
+    }
+    snapshot
+}
+
+/// What the rows say is added up: each job once, tickets of a user's association once.
+#[test]
+fn sums_of_the_queue_are_those_of_its_rows() {
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(1.0);
+    let mut have_points = 0;
+    let snapshots = recorded::RELEASES.map(|release| recorded::snapshot(release, "multifactor2-root"));
+    for snapshot in snapshots.into_iter().chain([site::example(), with_points()]) {
+        let model = Model::of(&snapshot, Options::default());
+        let answer = queue::queue(&model, &queue::Filter::default()).unwrap();
+        let mut first = std::collections::BTreeMap::new();
+        for row in &answer.rows {
+            first.entry(row.id).or_insert(row);
+        }
+        let mut whole = Some(0.0);
+        for user in &answer.users {
+            let own: Vec<_> = first.values().filter(|row| row.user == user.user).collect();
+            assert_eq!(user.jobs, own.len(), "{}", user.user);
+            let association =
+                |id: u32| snapshot.jobs.iter().find(|job| job.id == id).map(|job| job.association);
+            let by_association: std::collections::BTreeMap<Option<u32>, Option<f64>> = own
+                .iter()
+                .map(|row| (association(row.id), row.tickets.map(|tickets| tickets.total)))
+                .collect();
+            let due: Option<f64> = by_association.values().copied().sum();
+            assert_eq!(user.tickets.is_some(), due.is_some(), "{user:?}");
+            assert!(due.is_none_or(|due| near(user.tickets.unwrap(), due)), "{user:?}, not {due:?}");
+            whole = whole.zip(user.tickets).map(|(sum, tickets)| sum + tickets);
+            let points: Option<Vec<_>> = own.iter().map(|row| row.points).collect();
+            assert_eq!(user.points.is_some(), points.is_some(), "{user:?}");
+            if let (Some(sum), Some(points)) = (user.points, points) {
+                have_points += usize::from(sum.total != 0);
+                assert_eq!(sum.total, points.iter().map(|of| of.total).sum::<i64>());
+                for (found, due) in [
+                    (sum.cred, points.iter().map(|of| of.cred).sum::<f64>()),
+                    (sum.fs, points.iter().map(|of| of.fs).sum()),
+                    (sum.serv, points.iter().map(|of| of.serv).sum()),
+                    (sum.res, points.iter().map(|of| of.res).sum()),
+                ] {
+                    assert!(near(found, due), "{user:?}: {found}, not {due}");
+                }
+            }
+        }
+        let parts: Option<f64> = answer.users.iter().map(|user| user.tickets_part).sum();
+        assert_eq!(parts.is_some(), whole.is_some_and(|whole| whole > 0.0) && answer.unknown.is_none());
+        assert!(parts.is_none_or(|parts| near(parts, 1.0)), "{parts:?}");
+    }
+    assert!(have_points > 1, "{have_points}");
+}
+
 /// Under classic the factor follows from effective usage, which sshare shows; elsewhere nothing does.
 #[test]
 fn effective_usage_is_on_the_way_where_it_counts() {

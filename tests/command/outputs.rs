@@ -495,3 +495,30 @@ fn settings_say_where_they_were_written() {
     );
     assert_eq!(text.matches("FairShareScale|").count(), 1);
 }
+
+/// Sums by user stand below the rows where tickets or points are asked for, and fit into 80 columns.
+#[test]
+fn sums_by_user_stand_below_the_queue() {
+    let mut snapshot = site::example();
+    let plain = Sample::new(&snapshot).ask(&["queue"]);
+    assert!(!plain.out.contains("by user"), "{}", plain.out);
+    let tickets = Sample::new(&snapshot).ask(&["queue", "-o", "job,user,tickets"]);
+    let (_, sums) = tickets.out.split_once("Tickets by user, of all their jobs in the queue").expect("sums");
+    assert!(sums.contains("Part") && sums.contains('%') && !sums.contains("Points"), "{sums}");
+    for line in ["Component=CRED User=1", "Credential=User Name=* Priority=70"] {
+        site::set(&mut snapshot, line);
+    }
+    let points = Sample::new(&snapshot).ask(&["queue", "-o", "job,points"]);
+    let (_, sums) = points.out.split_once("Points by user, of all their jobs in the queue").expect("sums");
+    assert!(
+        sums.contains("CRED") && !sums.contains("URGENCY"),
+        "components that nobody has are left out: {sums}"
+    );
+    assert!(
+        sums.lines().skip(1).take_while(|line| !line.is_empty()).all(|line| line.chars().count() <= 80),
+        "{sums}"
+    );
+    // Programs get the rows alone.
+    let parsable = Sample::new(&snapshot).ask(&["queue", "-P", "-o", "job,points"]);
+    assert!(!parsable.out.contains("by user"), "{}", parsable.out);
+}

@@ -40,11 +40,11 @@ impl QueueTickets {
     }
 }
 
-/// Points of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+/// Points of a job, or of several together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct QueuePoints {
     /// All of them.
-    pub total: i32,
+    pub total: i64,
     /// CRED
     pub cred: f64,
     /// FS
@@ -66,7 +66,33 @@ pub struct QueuePoints {
 impl QueuePoints {
     pub(super) fn of(parts: &Parts) -> Self {
         let Parts { cred, fs, res, serv, target, usage, urgency, attr, total, .. } = *parts;
-        Self { total, cred, fs, res, serv, target, usage, urgency, attr }
+        Self { total: total.into(), cred, fs, res, serv, target, usage, urgency, attr }
+    }
+
+    /// The headings of the components in the order of [`Self::parts`].
+    pub(super) const NAMES: [&'static str; 8] =
+        ["CRED>", "FS>", "RES>", "SERV>", "TARGET>", "USAGE>", "URGENCY>", "ATTR>"];
+
+    /// What they are made of.
+    pub(super) fn parts(&self) -> [f64; 8] {
+        let Self { cred, fs, res, serv, target, usage, urgency, attr, .. } = *self;
+        [cred, fs, res, serv, target, usage, urgency, attr]
+    }
+
+    /// With those of another job.
+    #[must_use]
+    pub(super) fn and(&self, other: &Self) -> Self {
+        Self {
+            total: self.total.saturating_add(other.total),
+            cred: self.cred + other.cred,
+            fs: self.fs + other.fs,
+            res: self.res + other.res,
+            serv: self.serv + other.serv,
+            target: self.target + other.target,
+            usage: self.usage + other.usage,
+            urgency: self.urgency + other.urgency,
+            attr: self.attr + other.attr,
+        }
     }
 }
 
@@ -126,12 +152,21 @@ pub(super) fn cells(row: &QueueRow) -> Vec<String> {
     let mut cells: Vec<String> = (0..Addends::NAMES.len()).map(addends).collect();
     let of = |find: fn(&QueueTickets) -> Option<f64>| optional(row.tickets.as_ref().and_then(find));
     cells.extend([of(|of| Some(of.total)), of(|of| of.overridden), of(|of| of.functional), of(|of| of.share_tree)]);
-    let points = |find: fn(&QueuePoints) -> f64| row.points.as_ref().map_or_else(unknown, |of| addend(find(of)));
     cells.push(row.points.map_or_else(unknown, |points| points.total.to_string()));
-    cells.extend([points(|of| of.cred), points(|of| of.fs), points(|of| of.res)]);
-    cells.extend([points(|of| of.serv), points(|of| of.target), points(|of| of.usage)]);
-    cells.extend([points(|of| of.urgency), points(|of| of.attr)]);
+    let parts = |at: usize| row.points.map_or_else(unknown, |points| addend(points.parts()[at]));
+    cells.extend((0..QueuePoints::NAMES.len()).map(parts));
     cells
+}
+
+/// Whether something of a group is asked for, by its name or one of its columns.
+pub(super) fn asks_for(asked: &[String], group: &str) -> bool {
+    let Some(at) = GROUPS.iter().position(|name| *name == group) else { return false };
+    let of_group = |name: &String| {
+        let name = name.trim().split('%').next().unwrap_or_default();
+        name.eq_ignore_ascii_case(group)
+            || ALL[at + 1].iter().any(|(column, _)| column.trim_end_matches('>').eq_ignore_ascii_case(name))
+    };
+    asked.iter().any(of_group)
 }
 
 /// Names of columns for what is asked for: those of a group for its name.

@@ -2,6 +2,7 @@
 
 mod columns;
 pub(super) mod text;
+mod users;
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,6 +20,7 @@ use crate::output::{Described, Printout, Schema, Terminal};
 use crate::progress::Progress;
 
 pub use columns::{QueuePoints, QueueTickets};
+pub use users::OfUser;
 
 /// Shows waiting jobs in the order in which the scheduler looks at them
 #[derive(Clone, Debug, clap::Args)]
@@ -105,6 +107,8 @@ pub struct QueueAnswer {
     pub jobs: usize,
     /// The places that are asked for, in their order.
     pub rows: Vec<QueueRow>,
+    /// What the jobs of each user have together, of those whose jobs are among these.
+    pub users: Vec<OfUser>,
     /// Who is before the first of them in its partition, most first; where not all jobs are asked for.
     pub ahead: Vec<Ahead>,
     /// Jobs that are asked for and are not in the queue: held, or their time has not come.
@@ -233,7 +237,11 @@ pub fn queue(model: &Model<'_>, filter: &Filter) -> Result<QueueAnswer, Error> {
         }
         _ => Vec::new(),
     };
+    let asked: HashSet<&str> = rows.iter().map(|row| row.user.as_str()).collect();
+    let users = users::of_users(model, &visible.slots, whole.is_some());
+    let users = users.into_iter().filter(|user| asked.contains(user.user.as_str())).collect();
     Ok(QueueAnswer {
+        users,
         unknown: order.as_ref().err().map(|partial| partial.why.clone()),
         places: visible.slots.len(),
         jobs: visible.slots.iter().map(|slot| slot.job).collect::<HashSet<_>>().len(),

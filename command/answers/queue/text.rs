@@ -1,6 +1,6 @@
 //! The queue as a table.
 
-use super::columns;
+use super::{columns, users};
 use crate::answers::queue::{Ahead, QueueAnswer, QueueRow};
 use crate::answers::About;
 use crate::error::Error;
@@ -58,6 +58,12 @@ impl QueueAnswer {
         } else {
             page.ready("\n");
             page.table(table, !printed.noheader);
+            let [has_tickets, has_points] =
+                ["tickets", "points"].map(|group| columns::asks_for(&printed.format, group));
+            for (title, table) in users::tables(&self.users, has_tickets, has_points) {
+                page.title(title);
+                page.table(&table, !printed.noheader);
+            }
         }
         if !self.ahead.is_empty() {
             page.title("Before the first of these in its partition");

@@ -139,9 +139,9 @@ impl Measures {
     }
 }
 
-/// What is left.
-fn rest(all: f64, books: f64) -> f64 {
-    let rest = all - books;
+/// What is left of a sum without others; nothing where that is what rounding leaves.
+pub(super) fn rest(all: f64, others: f64) -> f64 {
+    let rest = all - others;
     // False for what is no number.
     if rest > SMALLEST_REST * all {
         rest

@@ -4,11 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::Sums;
 use crate::rules::ended::Ended;
+use crate::rules::measures::rest;
 use crate::rules::raw_usage::Seen;
 use crate::rules::windows::enter;
-
-/// A rest that is a smaller part than this of what it was taken from is none.
-const SMALLEST_REST: f64 = 1e-9;
 
 /// What associations have used themselves before sums began.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,9 +24,8 @@ impl Beginning {
             *others.entry(id).or_default() += raw.association;
         }
         let own = |seen: &Seen| {
-            let own = seen.raw - others.get(&seen.id).copied().unwrap_or_default();
-            // False for what is no number.
-            (own > SMALLEST_REST * seen.raw && own.is_finite()).then_some((seen.id, own))
+            let own = rest(seen.raw, others.get(&seen.id).copied().unwrap_or_default());
+            (own > 0.0 && own.is_finite()).then_some((seen.id, own))
         };
         Self(seen.iter().filter_map(own).collect())
     }

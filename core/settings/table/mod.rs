@@ -331,9 +331,13 @@ impl Settings {
 
     /// Length, number and decay of the windows that the share tree goes by, where it does: seconds, at least 1, from 0 to 1.
     pub fn tree_windows(&self) -> Option<(i64, usize, f64)> {
-        let length = i64::try_from(self.tree_window.as_secs()).unwrap_or(i64::MAX);
-        let depth = usize::try_from(self.tree_depth).unwrap_or(1);
+        let (length, depth) = windows(self.tree_window, self.tree_depth);
         (self.tree_usage == TreeUsage::Window).then_some((length, depth, self.tree_decay))
+    }
+
+    /// Length and number of the windows that targets go by, where some do.
+    pub fn target_windows(&self) -> (i64, usize) {
+        windows(self.target_window, self.target_depth)
     }
 
     /// The share tree goes by usage that slurmctld does not have: dominant shares, or windows.
@@ -346,6 +350,11 @@ impl Settings {
         (self.usage_measure == UsageMeasure::Dominant)
             .then(|| dominant::weights(&self.dominant_tres).unwrap_or_default())
     }
+}
+
+/// Windows of so long, as sums count them: in seconds, and how many.
+fn windows(length: std::time::Duration, depth: i64) -> (i64, usize) {
+    (i64::try_from(length.as_secs()).unwrap_or(i64::MAX), usize::try_from(depth).unwrap_or(1))
 }
 
 /// The most functional shares that an object can have.

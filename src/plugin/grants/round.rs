@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use multifactor2_core::facts::amount;
 use multifactor2_core::rules::charge::END_CHARGED;
 use multifactor2_core::rules::grants::ledger::{Cycle, Mark, Piece, Tally};
-use multifactor2_core::rules::grants::Sequence;
+use multifactor2_core::rules::grants::{Sequence, Sequences};
 
 use super::places::Places;
 use super::{offset, Grants, State};
@@ -112,27 +112,20 @@ impl Round<'_> {
         if self.of_job.is_empty() || run == 0 && !is_running {
             return;
         }
-        let State { sequences, .. } = &*self.state;
-        let partition = job.partition();
+        let Self { state, units, of_job, running, tally, .. } = self;
+        let sequences = &*state.sequences;
+        let unit = |at| units.get(sequences.unit_of(at)).copied().flatten();
         let mut known = None;
-        for place in &self.of_job {
-            let at = *place as usize;
-            let Some(sequence) = sequences.all.get(at) else { continue };
-            let is_there = sequence.key.partitions.is_none()
-                || partition.is_some_and(|part| sequence.key.has_partition(&part.text(|part| part.name)));
-            let unit = self.units.get(sequences.unit_of(at)).copied().flatten();
-            let count = if is_there { count_of(job, unit) } else { 0 };
+        each_count(sequences, of_job, job, unit, |place, sequence, count| {
             let rate = sequence.rate(count, || *known.get_or_insert_with(|| factor(mark.at, run)));
-            if rate == 0 {
-                continue;
-            }
             if is_running {
-                self.running[at] = self.running[at].saturating_add(rate);
+                let sum = &mut running[place as usize];
+                *sum = sum.saturating_add(rate);
             }
-            if run > 0 {
-                self.tally.add(*place, (mark.at, run), rate);
+            if run > 0 && rate > 0 {
+                tally.add(place, (mark.at, run), rate);
             }
-        }
+        });
     }
 
     /// Takes all into the ledger: what has ended since the last cycle, and what was counted. Everything is counted until this cycle then.
@@ -191,9 +184,8 @@ impl Grants {
             state.is_unsaved = true;
         }
     }
-}
 
-impl Grants {
+    /// What is missing to the minimum of a job, where factors count.
     fn end_minimum(
         &self,
         lock: &AssocLock<'_, Usage>,
@@ -225,14 +217,36 @@ impl State {
     ) -> Vec<(String, i128)> {
         let mut places = Vec::new();
         Places::of(self.scopes.clone()).all(lock, job, &mut places);
-        let partition = job.partition().map(|part| part.text(|part| part.name)).unwrap_or_default();
-        let rates = places.iter().filter_map(|place| {
-            let sequence = self.sequences.all.get(*place as usize)?;
-            let count = count_of(job, position(lock, &sequence.key.unit));
-            let rate = if sequence.key.has_partition(&partition) { rate(sequence, count) } else { 0 };
-            (rate > 0).then(|| (sequence.key.text(), rate))
+        let unit = |at: usize| position(lock, &self.sequences.all.get(at)?.key.unit);
+        let mut rates = Vec::new();
+        each_count(&self.sequences, &places, job, unit, |_, sequence, count| {
+            let rate = rate(sequence, count);
+            if rate > 0 {
+                rates.push((sequence.key.text(), rate));
+            }
         });
-        rates.collect()
+        rates
+    }
+}
+
+/// How much a job has of the unit of each sequence that counts it in its partition, as far as it has some. `unit` says where that of a sequence is.
+fn each_count(
+    sequences: &Sequences,
+    places: &[u32],
+    job: Job<'_>,
+    unit: impl Fn(usize) -> Option<usize>,
+    mut each: impl FnMut(u32, &Sequence, i128),
+) {
+    let partition = job.partition();
+    for place in places {
+        let at = *place as usize;
+        let Some(sequence) = sequences.all.get(at) else { continue };
+        let is_there = sequence.key.partitions.is_none()
+            || partition.is_some_and(|part| sequence.key.has_partition(&part.text(|part| part.name)));
+        let count = if is_there { count_of(job, unit(at)) } else { 0 };
+        if count > 0 {
+            each(*place, sequence, count);
+        }
     }
 }
 

@@ -15,13 +15,11 @@ pub fn recipe_of_tree(settings: &Settings) -> Recipe {
 pub fn recipe(settings: &Settings, books: &BookLines) -> Recipe {
     let points = Points::configured(settings);
     let needs = points.as_ref().map(Points::needs).unwrap_or_default();
-    let length = i64::try_from(settings.target_window.as_secs()).unwrap_or(i64::MAX);
-    let depth = usize::try_from(settings.target_depth).unwrap_or(1);
     let weights = settings.dominant_weights().unwrap_or_default();
     Recipe {
         metric: settings.target_metric.to_ascii_lowercase(),
         halflife: needs.own_halflife,
-        windows: needs.windows.then_some((length, depth)),
+        windows: needs.windows.then(|| settings.target_windows()),
         tres: weights.into_iter().map(|(name, _)| name).collect(),
         books: books.names().to_vec(),
         steps: needs.targets && points.is_some_and(|points| points.kept_steps().is_some()),

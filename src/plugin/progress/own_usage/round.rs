@@ -252,7 +252,7 @@ impl Round<'_> {
         last_reset: i64,
     ) {
         faults::point("own_usage.finish");
-        let Some(sums) = &mut self.state.sums else { return };
+        let State { sums: Some(sums), is_open, begins, .. } = &mut *self.state else { return };
         let mut ends = self.own.ends.lock();
         let mut all = ends.take(|ended| runs_again(jobs, ended));
         sums.reset_as_slurmctld(&self.associations, &self.qos, &mut all);
@@ -263,10 +263,9 @@ impl Round<'_> {
             1.0
         };
         let cycle = Cycle { now: self.now, decay, last_reset, tally: &self.tally };
-        let begins = std::mem::take(&mut self.state.begins).then(|| Beginning::of(&self.associations, &all));
-        let Some(sums) = &mut self.state.sums else { return };
+        let beginning = begins.then(|| Beginning::of(&self.associations, &all));
         let was_reset = sums.settle(cycle, &mut all);
-        if let Some(beginning) = begins.filter(|_| !was_reset) {
+        if let Some(beginning) = beginning.filter(|_| !was_reset) {
             sums.begin_with(&beginning);
         }
         ends.jobs = all;
@@ -276,7 +275,7 @@ impl Round<'_> {
         drop(ends);
         sums.forget_raw_usage();
         remember(sums, lock);
-        self.state.is_open = false;
+        (*is_open, *begins) = (false, false);
     }
 }
 

@@ -188,7 +188,7 @@ fn a_grant_paces_and_a_new_day_begins(release: &Release) {
     wait_shown(&cluster, running, "CANCELLED");
     // Its place is taken at once, and not by the account that is beyond.
     wait_shown(&cluster, behind, "RUNNING");
-    cluster.wait_cycle().unwrap();
+    cluster.wait_saved(behind).unwrap();
     cluster.wait_cycle().unwrap();
     let (state, used) = kept(&cluster);
     let sum = used.iter().sum::<i64>();
@@ -196,11 +196,6 @@ fn a_grant_paces_and_a_new_day_begins(release: &Release) {
     cluster.kill_controller().unwrap();
     cluster.start_controller().unwrap();
     cluster.wait_cycle().unwrap();
-    // Where slurmctld has forgotten the end, the job runs until its node says otherwise, which takes minutes. So it is cancelled, and the run ends anew, for
-    // sacct as well.
-    if shown(&cluster, running).contains("RUNNING") {
-        cluster.command("scancel").arg(running.to_string()).text().unwrap();
-    }
     let is_same = |cluster: &Cluster| {
         let sum_now = kept(cluster).1.iter().sum::<i64>();
         Ok((sum_now >= sum && sum_now == accounted(cluster)).then_some(()))

@@ -5,8 +5,6 @@
 #![allow(clippy::float_cmp)] // sums of whole seconds are exact, as are those that are saved and read back
 
 use crate::shared;
-use std::thread::sleep;
-use std::time::Duration;
 
 use slurm_releases::cluster;
 use slurm_testcluster::targets::{
@@ -333,8 +331,7 @@ fn a_tres_counts_without_limits_and_follows_the_settings(release: &Release) {
     let long = cluster.submit(&job("emmy", 3, 3600)).unwrap();
     let short = cluster.submit(&job("ada", 2, 4).partition("other")).unwrap();
     wait_running(&cluster, long);
-    // Slurm saves the start of a job some seconds later; a kill before that runs it a second time.
-    sleep(Duration::from_secs(6));
+    cluster.wait_saved(long).unwrap();
     cluster.restart_controller().unwrap();
     cluster.reconfigure().unwrap();
     wait_up(&cluster);

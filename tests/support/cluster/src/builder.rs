@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{ensure, Context, Result};
 
@@ -93,6 +94,16 @@ impl Default for Builder {
             slow_object: None,
         }
     }
+}
+
+/// Gives the files of the wrapper library one time. slurmctld closes the library's files when it starts, so that the library may hold one of them for
+/// another; it reads that again only where its time is in another second than that of the one before, and then finds lines of the wrong kind.
+fn same_second(directory: &Path) -> Result<()> {
+    let now = SystemTime::now();
+    for name in ["passwd", "group", HOSTS_FILE] {
+        fs::File::options().append(true).open(directory.join(name))?.set_modified(now)?;
+    }
+    Ok(())
 }
 
 impl Builder {
@@ -379,7 +390,7 @@ impl Builder {
         for (name, text) in &self.files {
             fs::write(directory.join(name), text)?;
         }
-        Ok(())
+        same_second(directory)
     }
 
     fn plugin_path(&self, cluster: &Cluster) -> String {
@@ -492,5 +503,26 @@ fn slurm_user() -> &'static str {
         "root"
     } else {
         "slurm"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Where they were written across the end of a second, slurmctld did not find the name of its own host.
+    #[test]
+    fn files_of_names_have_one_time() {
+        let directory = tempfile::tempdir().unwrap();
+        for (at, name) in [0, 5, 1].into_iter().zip(["passwd", "group", HOSTS_FILE]) {
+            let file = fs::File::create(directory.path().join(name)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(at)).unwrap();
+        }
+        same_second(directory.path()).unwrap();
+        let time = |name| fs::metadata(directory.path().join(name)).unwrap().modified().unwrap();
+        let [first, others @ ..] = ["passwd", "group", HOSTS_FILE].map(time);
+        assert_eq!(others, [first; 2]);
     }
 }

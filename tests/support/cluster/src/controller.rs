@@ -7,7 +7,7 @@ use anyhow::{bail, ensure, Context, Result};
 use signal_hook::consts::{SIGHUP, SIGKILL, SIGTERM};
 
 use crate::builder::CONTROLLER_PORT;
-use crate::cluster::{cycle_seconds, wrapped, TIMEOUT};
+use crate::cluster::{cycle_seconds, wrapped, JobId, TIMEOUT};
 use crate::processes::Daemon;
 use crate::systemd::Notified;
 use crate::{Cluster, Release};
@@ -139,6 +139,20 @@ impl Cluster {
     /// If it is not running, or does not end.
     pub fn stop_controller(&mut self) -> Result<()> {
         self.end_controller(SIGTERM)
+    }
+
+    /// Waits until slurmctld has saved what its jobs do now, which takes some seconds: a kill before that forgets starts and ends, so that a job runs a
+    /// second time or its place becomes free. `job` gets a comment, as slurmctld saves nothing where nothing changes.
+    ///
+    /// # Errors
+    /// If there is no such job, or slurmctld does not save within a minute.
+    pub fn wait_saved(&self, job: JobId) -> Result<()> {
+        let before = std::time::SystemTime::now();
+        self.scontrol(&["update", &format!("JobId={job}"), "Comment=saved"])?;
+        self.wait_for("the jobs to be saved", TIMEOUT, |cluster| {
+            let file = std::fs::metadata(cluster.directory.join("state/job_state"));
+            Ok(file.and_then(|file| file.modified()).ok().filter(|at| *at > before).map(drop))
+        })
     }
 
     /// Kills slurmctld, as a crash would.

@@ -196,6 +196,13 @@ impl Confirmed {
         }
     }
 
+    /// The record of this kind with an id, where there is no pointer to confirm; 0 where there is none.
+    pub fn of_id(&self, host: &Host, kind: RecordKind, id: u32) -> usize {
+        let look = |table: &Table| table.get(id);
+        let renewed = self.with_table(host, kind, true, look);
+        renewed.or_else(|| self.with_table(host, kind, false, look)).unwrap_or(0)
+    }
+
     /// Whether any record of this kind is at an address.
     pub fn has(&self, host: &Host, kind: RecordKind, address: usize) -> bool {
         let look = |table: &Table| table.has(address);

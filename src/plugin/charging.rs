@@ -229,7 +229,8 @@ impl<'a> Batch<'_, 'a, '_, '_> {
 
     fn count_end_in(&mut self, at: usize, job: Job<'_, Write>, run: Option<Run>, due: bool, period: Period) {
         let Some(since) = self.charger.own[at].since() else { return };
-        let owners = self.owners_of(job.read_only());
+        let job_read = job.read_only();
+        let owners = OwnersOfJob { qos: job_read.qos_until_end(self.lock), ..self.owners_of(job_read) };
         let charged = Charged {
             association: owners.association,
             qos: [owners.qos, owners.qos_of_partition],

@@ -165,6 +165,20 @@ impl<'a, A: Open> Job<'a, A> {
         unsafe { Record::new(self.host, found as *mut u8) }
     }
 
+    /// The QOS that an ended job has run under. slurmctld gives no pointer to it to jobs that had ended before it started: it is found by its id then.
+    pub fn qos_until_end<'l, V: Levels<Qos: Open>>(
+        self,
+        lock: &'l AssocLock<'_, V>,
+    ) -> Option<Qos<'l, V::Qos>> {
+        let (address, id) = self.named_qos();
+        if address != 0 {
+            return self.qos(lock);
+        }
+        let found = lock.confirmed().of_id(self.host, RecordKind::Qos, id);
+        // SAFETY: in the list of QOS, whose lock is held.
+        unsafe { Record::new(self.host, found as *mut u8) }
+    }
+
     pub(in crate::host) fn has_several_qos(self) -> bool {
         self.layout().qos_list.is_some_and(|list| !self.get(|_| list).is_null())
     }

@@ -438,3 +438,27 @@ fn without_limits_jobs_count_until_their_end_and_once() -> HostResult<()> {
     }
     Ok(())
 }
+
+/// slurmctld gives jobs that had ended before it started no pointer to their QOS.
+#[test]
+fn without_limits_a_qos_has_what_jobs_used_that_ended_right_before_a_restart() -> HostResult<()> {
+    let [_, ours] = plugins()?;
+    let lives = lives(&ours, Conf::new().enforce(ASSOCIATIONS))?;
+    let mut host = lives.start(NOW, &[running(1, 3, NOW)])?;
+    host.init()?;
+    host.set_clock(NOW + 100)?;
+    host.cycle()?;
+    host.save()?;
+    host.fini()?;
+    drop(host);
+    let ended = running(1, 3, NOW).state(state::COMPLETE).end_time(NOW + 130).qos_by_id(true);
+    let mut host = lives.start(NOW + 200, &[ended])?;
+    host.init()?;
+    for at in [NOW + 200, NOW + 300] {
+        host.set_clock(at)?;
+        host.cycle()?;
+        let sums = saved(lives.state.path(), ALL);
+        assert_eq!([sums.all, sums.associations[&3], sums.qos[&1]], [130.0 * CPUS; 3], "{at}");
+    }
+    host.quit().map(drop)
+}

@@ -334,6 +334,8 @@ static int set_pointers(request_t *request, job_record_t *job, slurmdb_assoc_rec
 		if (job->qos_id && !job->qos_ptr)
 			return fail("no QOS %u", job->qos_id);
 	}
+	if (number(request, "qos_by_id", 0))
+		job->qos_ptr = NULL;
 	return partitions ? set_partitions(job, partitions) : 0;
 }
 

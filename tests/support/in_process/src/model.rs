@@ -322,6 +322,8 @@ request! {
     account: String = "account",
     /// Id of its QOS; 0 for none.
     qos: u32 = "qos",
+    /// It has the id of its QOS, and no pointer: it had ended before slurmctld started.
+    qos_by_id: bool = "qos_by_id",
     /// Its partitions; the first is the one it would run in.
     partitions: Vec<String> = "partitions",
     /// State and flags, see [`state`].

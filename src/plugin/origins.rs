@@ -16,7 +16,7 @@ use super::config::Config;
 use super::drafts::{Drafts, Finished};
 use super::evaluator::{Evaluated, Known};
 use super::last_numbers::LastNumbers;
-use super::points::{PointsEntries, PointsQueue, PointsState};
+use super::points::{LookedUp, PointsEntries, PointsQueue, PointsState};
 use super::set_jobs::SetJobs;
 use super::standing::{Holdings, Share, Standing};
 use crate::host::access::{Open, Write};
@@ -43,6 +43,8 @@ pub struct Origins {
     asked: FxHashMap<u32, Asked>,
     /// Lines of settings that name what there is not, as they have been warned of.
     pub unknown: HashSet<String>,
+    /// What that was found by, where associations and Unix groups alone matter.
+    pub looked_up: Option<(Arc<Config>, LookedUp)>,
     /// Tickets of jobs that have begun to wait since, with their associations by address and id: they are counted once.
     since: FxHashMap<u32, (ByBook<JobTickets>, (usize, u32))>,
     /// What jobs have in each of their books that were set since, where their entries may differ, by job id.

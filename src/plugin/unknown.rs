@@ -1,6 +1,7 @@
 //! Names in lines of settings that nothing has: a warning, not an error, because it may exist tomorrow.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use multifactor2_core::books;
 use multifactor2_core::policy::pools::{Bearer, Named, Pools, NONE_OF_THAT_NAME};
@@ -21,6 +22,9 @@ impl Plugin {
     pub(super) fn warn_of_unknown(&self, unlocked: &mut Unlocked) {
         faults::point("unknown");
         let Some(config) = self.config() else { return };
+        if self.has_looked(&config) {
+            return;
+        }
         let accounts = read_accounts(unlocked, &config);
         let known = |name: &str| accounts.is_empty() || accounts.contains(name);
         let of_lines: Vec<Named<'_>> = books::named(&config.settings, known)
@@ -41,7 +45,13 @@ impl Plugin {
             Bearer::Qos => all_qos.is_empty() || all_qos.contains(&named.name.to_ascii_lowercase()),
             Bearer::Job => true,
         };
+        let by_associations = bearers
+            .iter()
+            .all(|bearer| matches!(bearer, Bearer::Association(_) | Bearer::Group(_) | Bearer::Job));
         let mut origins = self.origins.lock();
+        let is_enough = by_associations && of_lines.is_empty() && origins.standing.pools().is_none();
+        let looked_up = origins.points.as_ref().filter(|_| is_enough).map(|points| points.looked_up());
+        origins.looked_up = looked_up.map(|looked_up| (Arc::clone(&config), looked_up));
         let missing = named(&origins).chain(of_lines).filter(|named| !exists(named));
         let lines: HashSet<String> = missing.map(|named| named.line()).collect();
         let before = std::mem::replace(&mut origins.unknown, lines.clone());
@@ -52,6 +62,15 @@ impl Plugin {
         }
         if new.len() > MAX_REPORTS {
             warn!("there is none of {} more names in lines of multifactor2.conf", new.len() - MAX_REPORTS);
+        }
+    }
+
+    /// Whether all names were looked up in the cycle before, and nothing has changed by which they are.
+    fn has_looked(&self, config: &Arc<Config>) -> bool {
+        let origins = self.origins.lock();
+        match (&origins.looked_up, &origins.points) {
+            (Some((of, looked_up)), Some(points)) => Arc::ptr_eq(of, config) && looked_up.is_of(points),
+            _ => false,
         }
     }
 }

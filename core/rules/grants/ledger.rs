@@ -12,12 +12,11 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use rustc_hash::FxHashMap;
 
-use super::effects::{Effect, Effects};
 use super::lineage::Lineage;
-use super::lines::{Line, Sequence, Sequences};
+use super::lines::{Line, Sequences};
 use super::periods::Periods;
+use super::slots::Slots;
 use super::Standing;
-use crate::settings::GrantOutside;
 
 /// The name of its file, in `StateSaveLocation`.
 pub const FILE: &str = "multifactor2_grants";
@@ -163,6 +162,8 @@ impl Default for Gap {
 pub struct Accounts {
     names: BTreeMap<String, usize>,
     all: Vec<Account>,
+    /// How often something was changed otherwise than by a cycle.
+    edits: u64,
 }
 
 impl PartialEq for Accounts {
@@ -181,6 +182,7 @@ impl Accounts {
 
     /// The same, to be changed.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Account> {
+        self.edits += 1;
         self.names.get(name).and_then(|at| self.all.get_mut(*at))
     }
 
@@ -189,24 +191,31 @@ impl Accounts {
         self.names.iter().map(|(name, at)| (name.as_str(), &self.all[*at]))
     }
 
-    /// Whether what was used of some is not known.
-    pub fn have_unknown(&self) -> bool {
-        self.all.iter().any(|account| account.is_unknown)
-    }
-
     /// All, to be changed, in any order.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Account> {
+        self.edits += 1;
         self.all.iter_mut()
     }
 
     /// Adds one. `false` where there is one of that name.
     pub fn insert(&mut self, name: String, account: Account) -> bool {
+        self.edits += 1;
         let is_new = !self.names.contains_key(&name);
         if is_new {
             self.names.insert(name, self.all.len());
             self.all.push(account);
         }
         is_new
+    }
+
+    /// How often something was changed otherwise than by a cycle.
+    pub(super) fn edits(&self) -> u64 {
+        self.edits
+    }
+
+    /// That at a place, for a cycle, which notes itself what it changes.
+    pub(super) fn at(&mut self, place: usize) -> Option<&mut Account> {
+        self.all.get_mut(place)
     }
 
     fn place(&mut self, name: &str, new: impl FnOnce() -> Account) -> usize {
@@ -221,21 +230,11 @@ impl Accounts {
         let kept: Vec<(String, Account)> =
             kept.map(|(name, account)| (name.to_owned(), account.clone())).collect();
         if kept.len() < self.all.len() {
-            *self = Self::default();
+            *self = Self { edits: self.edits + 1, ..Self::default() };
             for (name, account) in kept {
                 self.insert(name, account);
             }
         }
-    }
-}
-
-/// Where the usage of each line of each sequence is, so that nothing is looked for by name in a cycle.
-#[derive(Clone, Debug, Default)]
-pub struct Slots(Vec<Vec<usize>>);
-
-impl Slots {
-    fn of(&self, sequence: usize, line: usize) -> usize {
-        self.0.get(sequence).and_then(|lines| lines.get(line)).copied().unwrap_or(usize::MAX)
     }
 }
 
@@ -250,7 +249,7 @@ pub struct Cycle<'a, O> {
     /// The grants in force.
     pub sequences: &'a Sequences,
     /// Where their usage is, as [`Ledger::follow`] has said it.
-    pub slots: &'a Slots,
+    pub slots: &'a mut Slots,
     /// How many seconds local clocks are ahead of UTC at a time.
     pub offset: O,
 }
@@ -269,7 +268,7 @@ impl Ledger {
         let lines = || sequences.all.iter().flat_map(|sequence| &sequence.lines);
         let are_there: HashSet<&str> = lines().map(|line| line.ledger.as_str()).collect();
         self.accounts.retain(|ledger, account| are_there.contains(ledger) || account.keep_until > now);
-        let mut slots = Vec::with_capacity(sequences.all.len());
+        let mut slots = Slots::new(sequences.all.len());
         for sequence in &sequences.all {
             let of_lines = sequence.lines.iter().map(|line| {
                 let periods = &line.grant.periods;
@@ -289,7 +288,7 @@ impl Ledger {
         }
         let earliest = self.accounts.all.iter().map(|account| account.calendar.periods.whole().0).min();
         self.lineage.forget_before(earliest.unwrap_or(now));
-        Slots(slots)
+        slots
     }
 
     /// From when on a run of a job is counted, and how long it had run then.
@@ -360,21 +359,25 @@ impl Ledger {
     /// Enters what was used in some seconds, in whichever periods they are.
     fn charge(
         &mut self,
-        (sequences, slots, place): (&Sequences, &Slots, usize),
+        (sequences, slots, place): (&Sequences, &mut Slots, usize),
         (start, run): (i64, i64),
         rate: i128,
         offset: &impl Fn(i64) -> i64,
     ) {
         let end = start.saturating_add(run);
+        if slots.charge_open(&mut self.accounts, place, (start, end), rate.saturating_mul(run.into())) {
+            return;
+        }
         let Some(sequence) = sequences.all.get(place) else { return };
+        let offset = |at| if sequence.is_universal { 0 } else { offset(at) };
         for (number, line) in sequence.lines.iter().enumerate() {
-            let (first, last) = line.grant.periods.whole();
-            let (mut from, until) = (start.max(first).max(line.counted_from.unwrap_or(first)), end.min(last));
+            let (first, last) = line.counted();
+            let (mut from, until) = (start.max(first), end.min(last));
             if from >= until {
                 continue;
             }
             let Some(account) = self.accounts.all.get_mut(slots.of(place, number)) else { continue };
-            account.add_days((from, until), rate, &|at| if sequence.is_universal { 0 } else { offset(at) });
+            account.add_days((from, until), rate, &offset);
             while let Some(period) = line.grant.periods.at(from).filter(|_| from < until) {
                 let Some((_, border)) = line.grant.periods.span(period) else { break };
                 let to = border.min(until);
@@ -386,6 +389,7 @@ impl Ledger {
                 from = to;
             }
         }
+        slots.note_charged(place, sequence, (start, end), &offset);
     }
 
     /// The usage of a line by period, with what it says itself of earlier times.
@@ -412,7 +416,7 @@ impl Ledger {
 }
 
 /// Two lists of amounts, one added to the other.
-fn sum_of(one: &[i128], other: &[i128]) -> Vec<i128> {
+pub(super) fn sum_of(one: &[i128], other: &[i128]) -> Vec<i128> {
     let at = |list: &[i128], at: usize| list.get(at).copied().unwrap_or_default();
     (0..one.len().max(other.len())).map(|period| at(one, period).saturating_add(at(other, period))).collect()
 }
@@ -458,102 +462,5 @@ impl Account {
         while self.days.len() > DAYS {
             self.days.pop_front();
         }
-    }
-}
-
-/// What was found of a sequence, and holds until something changes.
-#[derive(Clone, Copy, Debug)]
-struct Found {
-    line: usize,
-    period: usize,
-    until: i64,
-    /// The usage of all other periods.
-    others: i128,
-    beyond_from: i128,
-}
-
-/// How sequences stand, with what need not be worked out in each cycle.
-#[derive(Clone, Debug, Default)]
-pub struct Standings {
-    found: Vec<Option<Found>>,
-}
-
-impl Standings {
-    /// Other grants hold.
-    pub fn forget(&mut self) {
-        self.found.clear();
-    }
-
-    /// How all stand at a time. Notes in the ledger what has changed.
-    pub fn effects(
-        &mut self,
-        sequences: &Sequences,
-        slots: &Slots,
-        ledger: &mut Ledger,
-        now: i64,
-    ) -> Effects {
-        self.found.resize(sequences.all.len(), None);
-        let each = sequences.all.iter().enumerate().zip(&mut self.found);
-        let all = each.map(|((place, sequence), found)| {
-            effect(sequence, |line| slots.of(place, line), &mut ledger.accounts.all, now, found)
-        });
-        let all = all.collect();
-        Effects::of(sequences.filters().clone(), all)
-    }
-}
-
-fn effect(
-    sequence: &Sequence,
-    slot: impl Fn(usize) -> usize,
-    accounts: &mut [Account],
-    now: i64,
-    found: &mut Option<Found>,
-) -> Effect {
-    let Some(number) = sequence.line_number(now) else {
-        *found = None;
-        let nearest = sequence.lines.iter().rev().find(|line| line.grant.periods.whole().1 <= now);
-        let nearest = nearest.or(sequence.lines.first());
-        return match (sequence.outside, nearest) {
-            (GrantOutside::Beyond, Some(line)) => Effect::Beyond(line.beyond),
-            _ => Effect::Nothing,
-        };
-    };
-    let line = &sequence.lines[number];
-    let Some(account) = accounts.get_mut(slot(number)).filter(|account| !account.is_unknown) else {
-        *found = None;
-        return Effect::Nothing;
-    };
-    let before = |period: usize| line.used_before.get(period - 1).copied().unwrap_or_default();
-    let used = |period: usize| account.amount(period).saturating_add(before(period));
-    let others = |period: usize| {
-        let all = line.used_before.iter().fold(account.total(), |sum, one| sum.saturating_add(*one));
-        all.saturating_sub(used(period))
-    };
-    let holds =
-        |found: &Found| found.line == number && now < found.until && found.others == others(found.period);
-    let known = if let Some(known) = found.filter(holds) {
-        known
-    } else {
-        let Some(standing) = line.grant.standing(&sum_of(&line.used_before, &account.amounts()), now) else {
-            return Effect::Nothing;
-        };
-        let known = Found {
-            line: number,
-            period: standing.period,
-            until: line.grant.next_change(now).unwrap_or(i64::MAX),
-            others: others(standing.period),
-            beyond_from: standing.beyond_from,
-        };
-        *found = Some(known);
-        known
-    };
-    let is_beyond = used(known.period) >= known.beyond_from;
-    if account.is_beyond != Some(is_beyond) {
-        (account.is_beyond, account.changed) = (Some(is_beyond), now);
-    }
-    if is_beyond {
-        Effect::Beyond(line.beyond)
-    } else {
-        Effect::Within(line.within)
     }
 }

@@ -180,6 +180,14 @@ fn parts(has_factors: bool) -> i64 {
     }
 }
 
+impl Line {
+    /// From when on, and until when, what is used of it is counted.
+    pub fn counted(&self) -> (i64, i64) {
+        let (first, last) = self.grant.periods.whole();
+        (first.max(self.counted_from.unwrap_or(first)), last)
+    }
+}
+
 impl Sequence {
     /// In how many parts each second of the unit is counted.
     pub fn parts(&self) -> i64 {

@@ -16,6 +16,8 @@ mod lineage;
 mod lines;
 pub mod periods;
 mod scopes;
+mod slots;
+mod standings;
 mod window;
 
 use num_bigint::BigInt;
@@ -28,6 +30,8 @@ pub use lineage::{Lineage, DEEPEST};
 pub use lines::{has_factors, Key, Line, Sequence, Sequences};
 pub use periods::{Pace, Periods, MOST as MOST_PERIODS};
 pub use scopes::Scopes;
+pub use slots::Slots;
+pub use standings::Standings;
 
 /// An exact amount, in seconds of the unit.
 pub type Exact = BigRational;

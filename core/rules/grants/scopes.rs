@@ -1,18 +1,23 @@
 //! Which grants a job is in, by the names of those that it belongs to.
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::lines::Key;
 use crate::settings::GrantKind;
 
+/// Places by name. Names and places lie in the table itself, where they are short: a cycle looks up thousands, and each other piece of memory would have to be
+/// waited for.
+type ByName = FxHashMap<SmallVec<[u8; 24]>, SmallVec<[u32; 2]>>;
+
 /// The places of sequences by the names that they have. Filters of partitions are not looked at.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scopes {
-    accounts: FxHashMap<String, Vec<u32>>,
-    users: FxHashMap<String, Vec<u32>>,
-    groups: FxHashMap<u32, Vec<u32>>,
-    qos: FxHashMap<String, Vec<u32>>,
-    wckeys: FxHashMap<String, Vec<u32>>,
+    accounts: ByName,
+    users: ByName,
+    groups: FxHashMap<u32, SmallVec<[u32; 2]>>,
+    qos: ByName,
+    wckeys: ByName,
 }
 
 impl Scopes {
@@ -20,14 +25,14 @@ impl Scopes {
     pub fn of<'k>(keys: impl Iterator<Item = &'k Key>, gid: impl Fn(&str) -> Option<u32>) -> Self {
         let mut scopes = Self::default();
         for (place, key) in (0..).zip(keys) {
-            let name = key.name.clone();
+            let name = SmallVec::from_slice(key.name.as_bytes());
             let of = match key.kind {
                 GrantKind::Account => scopes.accounts.entry(name),
                 GrantKind::User => scopes.users.entry(name),
                 GrantKind::Qos => scopes.qos.entry(name),
                 GrantKind::WcKey => scopes.wckeys.entry(name),
                 GrantKind::Group => {
-                    if let Some(gid) = name.parse().ok().or_else(|| gid(&name)) {
+                    if let Some(gid) = key.name.parse().ok().or_else(|| gid(&key.name)) {
                         scopes.groups.entry(gid).or_default().push(place);
                     }
                     continue;
@@ -64,7 +69,7 @@ impl Scopes {
 
     /// Those of a Unix group.
     pub fn of_group(&self, gid: Option<u32>) -> &[u32] {
-        gid.and_then(|gid| self.groups.get(&gid)).map_or(&[], Vec::as_slice)
+        gid.and_then(|gid| self.groups.get(&gid)).map_or(&[], SmallVec::as_slice)
     }
 
     /// Those of a QOS.
@@ -103,6 +108,6 @@ impl Scopes {
     }
 }
 
-fn found<'s>(of: &'s FxHashMap<String, Vec<u32>>, name: &str) -> &'s [u32] {
-    of.get(name).map_or(&[], Vec::as_slice)
+fn found<'s>(of: &'s ByName, name: &str) -> &'s [u32] {
+    of.get(name.as_bytes()).map_or(&[], SmallVec::as_slice)
 }

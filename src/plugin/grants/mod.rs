@@ -21,8 +21,8 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use multifactor2_core::rules::grants::ledger::{Ledger, Slots, Standings, FILE};
-use multifactor2_core::rules::grants::{Effects, Scopes, Sequences};
+use multifactor2_core::rules::grants::ledger::{Ledger, FILE};
+use multifactor2_core::rules::grants::{Effects, Scopes, Sequences, Slots, Standings};
 use multifactor2_core::settings::GrantKind;
 use tracing::{error, info, warn};
 
@@ -164,7 +164,7 @@ impl Grants {
     pub fn weigh(&self, now: i64) {
         let mut state = self.0.lock();
         state.weigh(now);
-        let Some(ledger) = state.ledger.as_ref().filter(|ledger| ledger.accounts.have_unknown()) else {
+        let Some(ledger) = state.ledger.as_ref().filter(|_| state.standings.have_unknown()) else {
             return;
         };
         let lines = state.sequences.all.iter().filter_map(|sequence| Some((sequence, sequence.line(now)?)));
@@ -233,7 +233,11 @@ impl Grants {
 impl State {
     fn weigh(&mut self, now: i64) {
         let Self { ledger: Some(ledger), sequences, standings, slots, effects, .. } = self else { return };
-        *effects = Arc::new(standings.effects(sequences, slots, ledger, now));
+        let found = standings.effects(sequences, slots, ledger, now);
+        // Mostly nobody has come to be beyond: who has worked with them before sees that.
+        if **effects != found {
+            *effects = Arc::new(found);
+        }
     }
 }
 

@@ -64,6 +64,32 @@ pub struct PointsState {
     /// Who is in which grants, and how they stand.
     grants: Arc<KnownGrants>,
     effects: Arc<Effects>,
+    /// What grants alone give.
+    of_sets: Option<Arc<PointsOfSets>>,
+}
+
+/// The points of jobs that have some from grants alone, by the sets of grants that they are in.
+#[derive(Debug)]
+struct PointsOfSets {
+    grants: Arc<KnownGrants>,
+    effects: Arc<Effects>,
+    points: Vec<i32>,
+    /// Of those who are in no grant that is known.
+    others: i32,
+}
+
+/// The associations and Unix groups that names in lines were looked up by. Where they are the same, so is what was found.
+#[derive(Debug)]
+pub struct LookedUp {
+    tree: Arc<ShareTree>,
+    groups: Arc<Groups>,
+}
+
+impl LookedUp {
+    /// Whether names are looked up by the same.
+    pub fn is_of(&self, points: &PointsState) -> bool {
+        Arc::ptr_eq(&self.tree, &points.tree) && Arc::ptr_eq(&self.groups, &points.groups)
+    }
 }
 
 impl PointsState {
@@ -87,6 +113,7 @@ impl PointsState {
             usage_of_books: Arc::default(),
             grants: Arc::default(),
             effects: Arc::default(),
+            of_sets: None,
         })
     }
 
@@ -151,6 +178,11 @@ impl PointsState {
     /// The names in all lines.
     pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
         self.core.named()
+    }
+
+    /// The associations and Unix groups by which the names in lines are looked up.
+    pub fn looked_up(&self) -> LookedUp {
+        LookedUp { tree: Arc::clone(&self.tree), groups: Arc::clone(&self.groups) }
     }
 
     /// Whether targets count a TRES that the cluster does not have.

@@ -17,7 +17,7 @@ use multifactor2_core::Node;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::stopping::qos_of;
-use super::{Groups, PointsState};
+use super::{Groups, PointsOfSets, PointsState};
 use crate::host::access::Open;
 use crate::host::constants::NO_VAL;
 use crate::host::lists::List;
@@ -516,13 +516,23 @@ impl PointsQueue {
     }
 
     /// The points of the jobs of each association.
-    fn by_association(&self) -> Vec<i32> {
-        let state = &self.state;
-        let value = |granted| state.core.value(&PointsJob { granted, ..self.unknown.job() });
-        let of_sets: Vec<i32> = state.granted_by_set().into_iter().flatten().map(value).collect();
-        let none = value(Granted::default());
-        let of_node = |node| of_sets.get(state.grants.set_of(node) as usize).copied().unwrap_or(none);
-        self.nodes.iter().map(|node| node.map_or(none, of_node)).collect()
+    fn by_association(&mut self) -> Vec<i32> {
+        let state = &mut self.state;
+        let PointsState { grants, effects, .. } = &*state;
+        let is_same =
+            |of: &PointsOfSets| Arc::ptr_eq(&of.grants, grants) && Arc::ptr_eq(&of.effects, effects);
+        if !state.of_sets.as_deref().is_some_and(is_same) {
+            let value = |granted| state.core.value(&PointsJob { granted, ..self.unknown.job() });
+            state.of_sets = Some(Arc::new(PointsOfSets {
+                points: state.granted_by_set().into_iter().flatten().map(value).collect(),
+                others: value(Granted::default()),
+                grants: Arc::clone(grants),
+                effects: Arc::clone(effects),
+            }));
+        }
+        let Some(of_sets) = state.of_sets.as_deref() else { return Vec::new() };
+        let of_node = |node| of_sets.points.get(of_sets.grants.set_of(node) as usize).copied();
+        self.nodes.iter().map(|node| node.and_then(of_node).unwrap_or(of_sets.others)).collect()
     }
 
     /// What was read of a job.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use multifactor2_core::rules::grants::ledger::{Cycle, Ledger, Mark, Piece, Standings, Tally};
-use multifactor2_core::rules::grants::{Exact, Granted, Sequence, Sequences};
+use multifactor2_core::rules::grants::ledger::{Cycle, Ledger, Mark, Piece, Tally};
+use multifactor2_core::rules::grants::{Exact, Granted, Sequence, Sequences, Standings};
 use multifactor2_core::settings::Settings;
 use proptest::prelude::*;
 
@@ -103,7 +103,7 @@ proptest! {
                         let rate = sizes.get(&job).copied().unwrap_or(run.rate);
                         tally.add(0, (mark.at, now - mark.at), rate);
                     }
-                    let cycle = Cycle { now, tally: &tally, marks, sequences: &sequences, slots: &slots, offset: |_| 0 };
+                    let cycle = Cycle { now, tally: &tally, marks, sequences: &sequences, slots: &mut slots, offset: |_| 0 };
                     ledger.settle(cycle, |_| false);
                 }
             }
@@ -125,12 +125,64 @@ proptest! {
     }
 }
 
+/// Clocks that are set forward and back again within some days.
+fn changing(at: i64) -> i64 {
+    if (FIRST + DAY + 7200..FIRST + 4 * DAY + 3600).contains(&at) {
+        3600
+    } else {
+        0
+    }
+}
+
+proptest! {
+    #![proptest_config(multifactor2_fixtures::seeded())]
+
+    /// Period and day are remembered from cycle to cycle, and so is how grants stand: it is the same as where nothing is.
+    #[test]
+    fn what_is_remembered_between_cycles_changes_nothing(
+        cycles in prop::collection::vec((1..DAY / 3, prop::collection::vec((0..3_u32, 0..DAY / 2, 0..40_i128), 0..5), any::<bool>()), 1..40),
+    ) {
+        let lines = "\
+            Grant=Account Name=a Amount=100 From=2027-01-01 Until=2027-01-03 Pace=1days Borrow=0.5 Within=3\n\
+            Grant=Account Name=a Amount=200 From=2027-01-05 Until=2027-01-10 Pace=2days Outside=none Within=5\n\
+            Grant=Account Name=b Amount=300 From=2027-01-02 Until=2027-01-10 Pace=3days TimeZone=UTC Preset=rwth Used=20 UsedUntil=2027-01-03\n\
+            Grant=Account Name=c Amount=50 From=2027-01-01 Until=2027-01-08 Pace=4days Preset=nesi Beyond=share\n";
+        let settings = Settings::parse(lines, "f").unwrap_or_else(|errors| panic!("{errors}")).settings;
+        let sequences = Sequences::of(&settings, changing);
+        let names: Vec<String> = sequences.all.iter().map(|sequence| sequence.lines[0].ledger.clone()).collect();
+        let mut ledger = Ledger::new(1, FIRST);
+        let mut slots = ledger.follow(&sequences, FIRST);
+        let mut standings = Standings::default();
+        let mut now = FIRST;
+        for (step, charges, corrects) in cycles {
+            now += step;
+            let mut tally = Tally::new(3, ledger.since, now);
+            for (place, back, rate) in charges {
+                let start = if back % 2 == 0 { ledger.since } else { now - back };
+                tally.add(place, (start, now - start), rate);
+            }
+            let mut plain = ledger.clone();
+            let mut anew = plain.follow(&sequences, FIRST);
+            for (ledger, slots) in [(&mut ledger, &mut slots), (&mut plain, &mut anew)] {
+                let (marks, offset) = (BTreeMap::new(), changing);
+                ledger.settle(Cycle { now, tally: &tally, marks, sequences: &sequences, slots, offset }, |_| false);
+                if corrects && step % 5 == 0 {
+                    ledger.accounts.get_mut(&names[0]).unwrap().corrected = vec![Some(3600 * 40)];
+                }
+            }
+            let found = standings.effects(&sequences, &mut slots, &mut ledger, now);
+            prop_assert_eq!(found, Standings::default().effects(&sequences, &mut anew, &mut plain, now));
+            prop_assert_eq!(ledger.text(), plain.text());
+        }
+    }
+}
+
 #[test]
 fn what_a_line_says_of_earlier_times_counts_and_is_not_counted_twice() {
     let lines = "Grant=Account Name=a Amount=12 From=2027-01-01 Until=2027-01-03 Pace=1days TimeZone=UTC Used=3.5,1 UsedUntil=2027-01-02\n";
     let sequences = sequences(lines);
     let mut ledger = Ledger::new(1, FIRST);
-    let slots = ledger.follow(&sequences, FIRST);
+    let mut slots = ledger.follow(&sequences, FIRST);
     // It ran from the evening before on: what was before the day is in the number of the line.
     let mut tally = Tally::default();
     tally.add(0, (FIRST + DAY - 100, 160), 2);
@@ -139,7 +191,7 @@ fn what_a_line_says_of_earlier_times_counts_and_is_not_counted_twice() {
         tally: &tally,
         marks: BTreeMap::new(),
         sequences: &sequences,
-        slots: &slots,
+        slots: &mut slots,
         offset: |_| 0,
     };
     ledger.settle(cycle, |_| false);
@@ -156,10 +208,10 @@ fn standings_are_worked_out_anew_when_something_changes_and_only_then() {
     let of = |more: &str| sequences(&format!("{lines}{more}"));
     let sequences = of("");
     let mut ledger = Ledger::new(1, FIRST);
-    let slots = ledger.follow(&sequences, FIRST);
+    let mut slots = ledger.follow(&sequences, FIRST);
     let mut standings = Standings::default();
     let mut at = |ledger: &mut Ledger, sequences: &Sequences, now: i64| {
-        standings.effects(sequences, &slots, ledger, now).granted([0], "main")
+        standings.effects(sequences, &mut slots, ledger, now).granted([0], "main")
     };
     let within = Granted { points: 7.0, ..Granted::default() };
     let beyond = Granted { is_last: true, ..Granted::default() };
@@ -180,8 +232,8 @@ fn standings_are_worked_out_anew_when_something_changes_and_only_then() {
     // An adjustment in the day.
     let adjusted = of("Adjust=Account Name=a Amount=-1 At=2027-01-02T12:00:00\n");
     let mut standings = Standings::default();
-    let slots = ledger.follow(&adjusted, FIRST);
-    let mut at = |now: i64| standings.effects(&adjusted, &slots, &mut ledger, now).granted([0], "main");
+    let mut slots = ledger.follow(&adjusted, FIRST);
+    let mut at = |now: i64| standings.effects(&adjusted, &mut slots, &mut ledger, now).granted([0], "main");
     assert_eq!(
         [at(FIRST + DAY + 3), at(FIRST + DAY + DAY / 2 - 1), at(FIRST + DAY + DAY / 2)],
         [within, within, beyond]

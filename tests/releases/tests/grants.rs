@@ -58,9 +58,6 @@ fn forky() {
 
 const WAIT: Duration = Duration::from_secs(120);
 
-/// Midnight of the controller comes so many seconds after the test has begun.
-const UNTIL_MIDNIGHT: i64 = 100;
-
 fn now() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
 }
@@ -71,8 +68,8 @@ fn day(local: i64) -> String {
 }
 
 /// Midnight of the controller, the time zone for that, and the days before and after it.
-fn midnight_to_come() -> (i64, String, String) {
-    let midnight = now() + UNTIL_MIDNIGHT;
+fn midnight_in(seconds: i64) -> (i64, String, String) {
+    let midnight = now() + seconds;
     let behind = midnight.rem_euclid(86_400);
     let zone = format!("TST{:02}:{:02}:{:02}", behind / 3600, behind / 60 % 60, behind % 60);
     let days = format!("From={} Until={}", day(midnight - behind - 1), day(midnight - behind));
@@ -143,7 +140,19 @@ fn ask(cluster: &Cluster, words: &[&str]) -> String {
 }
 
 fn a_grant_paces_and_a_new_day_begins(release: &Release) {
-    let (midnight, zone, days) = midnight_to_come();
+    // A machine that is busy with something else needs longer for the first steps.
+    for until_midnight in [100, 300] {
+        if paces_until_a_new_day(release, until_midnight) {
+            return;
+        }
+        eprintln!("STARTED AGAIN in Slurm {}: its jobs ran too late before midnight", release.version);
+    }
+    panic!("this machine is too slow: the cluster came up too late");
+}
+
+/// Whether all was ready some time before midnight, which comes so many seconds after the start.
+fn paces_until_a_new_day(release: &Release, until_midnight: i64) -> bool {
+    let (midnight, zone, days) = midnight_in(until_midnight);
     let accounts = Accounts::new()
         .account(Account::new("physics", 1).user("ada", 1))
         .account(Account::new("chem", 1).user("eve", 1));
@@ -170,7 +179,9 @@ fn a_grant_paces_and_a_new_day_begins(release: &Release) {
     wait_shown(&cluster, other, "RUNNING");
     let waiting = submit(&cluster, "ada", &["--exclusive"]);
     let behind = submit(&cluster, "eve", &["--exclusive"]);
-    assert!(now() < midnight - 20, "this machine is too slow: the cluster came up too late");
+    if now() > midnight - 60 {
+        return false;
+    }
     wait_site(&cluster, waiting, -100_000.0);
     assert!((site(&cluster, behind).unwrap()).abs() < 0.5, "another account has no grant");
     assert_eq!(kept(&cluster).0, "beyond");
@@ -202,6 +213,7 @@ fn a_grant_paces_and_a_new_day_begins(release: &Release) {
     };
     cluster.wait_for("the sum that sacct has", WAIT, is_same).unwrap();
     // A new day: nobody submits anything.
+    std::thread::sleep(Duration::from_secs((midnight - now()).try_into().unwrap_or_default()));
     wait_site(&cluster, waiting, 50_000.0);
     assert!(now() >= midnight, "the day has not ended");
     let said = ask(&cluster, &["why", "--long", &waiting.to_string()]);
@@ -209,6 +221,7 @@ fn a_grant_paces_and_a_new_day_begins(release: &Release) {
     blocks(&mut cluster, line, waiting);
     let log = cluster.log();
     assert!(!log.contains("error: priority/multifactor2"), "{log}");
+    true
 }
 
 /// Beyond the grant a job does not start though there is room, until more is granted.
@@ -402,7 +415,7 @@ fn what_was_lost_comes_back_from_the_accounting(release: &Release) {
 fn a_week_with_three_kills(release: &Release) {
     const WEEK: u64 = 110;
     const JOBS: u64 = 70;
-    let (midnight, zone, days) = midnight_to_come();
+    let (midnight, zone, days) = midnight_in(100);
     let projects = [("physics", "ada"), ("chem", "eve"), ("bio", "bob")];
     let accounts = projects
         .iter()

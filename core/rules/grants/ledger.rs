@@ -16,7 +16,7 @@ use super::effects::{Effect, Effects};
 use super::lineage::Lineage;
 use super::lines::{Line, Sequence, Sequences};
 use super::periods::Periods;
-use super::Standing;
+use super::GrantStanding;
 use crate::settings::GrantOutside;
 
 /// The name of its file, in `StateSaveLocation`.
@@ -401,7 +401,7 @@ impl Ledger {
     }
 
     /// How a line stands; `None` outside of it.
-    pub fn standing(&self, line: &Line, at: i64) -> Option<Standing> {
+    pub fn standing(&self, line: &Line, at: i64) -> Option<GrantStanding> {
         line.grant.standing(&self.used(line), at)
     }
 

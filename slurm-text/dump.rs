@@ -11,7 +11,7 @@ pub const MOST_ROWS: usize = 2_000_000;
 
 /// An account or a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct DumpRow {
     /// Its line, from 1.
     pub line: usize,
     /// The account above, `root` below the root. Of a user it is `account`.
@@ -60,7 +60,7 @@ pub struct Dump<'t> {
     /// `Cluster - 'name'`
     pub cluster: String,
     /// Accounts and users in the order of the file, in which parents come first. The root is not one of them.
-    pub rows: Vec<Row>,
+    pub rows: Vec<DumpRow>,
     /// QOS.
     pub qos: Vec<Qos>,
     /// What was left out.
@@ -118,13 +118,13 @@ pub fn dump(text: &str) -> Dump<'_> {
                     bad("Fairshare is no number from 0 to 2147483647, nor parent");
                     continue;
                 };
-                let mut row = Row {
+                let mut row = DumpRow {
                     line,
                     parent: parent.clone(),
                     partition: value(rest, "Partition").unwrap_or_default().to_owned(),
                     shares,
                     priority: value(rest, "Priority").and_then(whole).unwrap_or(0),
-                    ..Row::default()
+                    ..DumpRow::default()
                 };
                 if kind == "User" {
                     (row.account, row.user) = (parent.clone(), name.to_owned());

@@ -5,7 +5,9 @@
 use std::fmt;
 use std::io::{self, BufRead, Read, Write};
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use crate::records::{
     About, Association, Book, BookAssociation, By, Entry, Grant, Group, Job, Parameter, Partition, Qos,
@@ -25,21 +27,46 @@ pub const LONGEST_LINE: u64 = 1 << 20;
 /// The most records that are read. A file of so many short ones takes some GB of memory.
 pub const MOST_RECORDS: u64 = 4_000_000;
 
-#[derive(Serialize, Deserialize)]
-struct Opening {
-    format: String,
-    version: u32,
+/// The lines that are no records, written and read by hand: a macro of serde for these alone costs the plugin's build more than the rest of
+/// this crate.
+enum Between<'l> {
+    Opening { format: &'l str, version: u32 },
+    Heading { kind: &'l str, columns: Vec<&'l str> },
+    Closing { records: u64 },
 }
 
-#[derive(Serialize, Deserialize)]
-struct Heading {
-    kind: String,
-    columns: Vec<String>,
+impl Serialize for Between<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut line = serializer.serialize_map(None)?;
+        match self {
+            Self::Opening { format, version } => {
+                line.serialize_entry("format", format)?;
+                line.serialize_entry("version", version)?;
+            }
+            Self::Heading { kind, columns } => {
+                line.serialize_entry("kind", kind)?;
+                line.serialize_entry("columns", columns)?;
+            }
+            Self::Closing { records } => line.serialize_entry("records", records)?,
+        }
+        line.end()
+    }
 }
 
-#[derive(Serialize, Deserialize)]
-struct Closing {
-    records: u64,
+impl<'l> Between<'l> {
+    /// What a line says that has all of one kind, whatever else it has.
+    fn of(line: &'l Value) -> Option<Self> {
+        let text = |name: &str| line.get(name)?.as_str();
+        let number = |name: &str| line.get(name)?.as_u64();
+        if let (Some(format), Some(version)) = (text("format"), number("version")) {
+            return Some(Self::Opening { format, version: version.try_into().ok()? });
+        }
+        if let (Some(kind), Some(columns)) = (text("kind"), line.get("columns")) {
+            let columns = columns.as_array()?.iter().map(Value::as_str).collect::<Option<_>>()?;
+            return Some(Self::Heading { kind, columns });
+        }
+        Some(Self::Closing { records: number("records")? })
+    }
 }
 
 /// Why a file cannot be read.
@@ -106,7 +133,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of `out`, as everywhere here.
     pub fn begin(mut out: W) -> io::Result<Self> {
-        line(&mut out, &Opening { format: FORMAT.to_owned(), version: VERSION })?;
+        line(&mut out, &Between::Opening { format: FORMAT, version: VERSION })?;
         Ok(Self { out, count: 0 })
     }
 
@@ -115,8 +142,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of the file.
     pub fn heading<R: Record>(&mut self) -> io::Result<()> {
-        let columns = R::COLUMNS.iter().map(|column| (*column).to_owned()).collect();
-        line(&mut self.out, &Heading { kind: R::KIND.to_owned(), columns })
+        line(&mut self.out, &Between::Heading { kind: R::KIND, columns: R::COLUMNS.to_vec() })
     }
 
     /// Writes a record of the kind of the last heading.
@@ -148,7 +174,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of the file.
     pub fn end(mut self) -> io::Result<W> {
-        line(&mut self.out, &Closing { records: self.count })?;
+        line(&mut self.out, &Between::Closing { records: self.count })?;
         Ok(self.out)
     }
 }
@@ -159,11 +185,10 @@ impl<W: Write> Writer<W> {
 /// The first thing that is wrong.
 pub fn read(input: impl BufRead) -> Result<Snapshot, Problem> {
     let mut reader = Reader { input, line: 0, buffer: Vec::new() };
-    let opening: Opening = reader.opening()?;
-    if opening.version != VERSION {
+    let version = reader.opening()?;
+    if version != VERSION {
         let what = format!(
-            "this is version {} of the format, and version {VERSION} can be read here: use the command of the release that wrote it",
-            opening.version
+            "this is version {version} of the format, and version {VERSION} can be read here: use the command of the release that wrote it"
         );
         return Err(reader.problem(what));
     }
@@ -188,25 +213,32 @@ pub fn read(input: impl BufRead) -> Result<Snapshot, Problem> {
                 (rows.take)(&mut snapshot, &rows.columns, &reader.buffer)
                     .map_err(|what| reader.problem(what))?;
             }
-        } else if let Ok(heading) = serde_json::from_slice::<Heading>(&reader.buffer) {
-            rows = Some(rows_of(&heading));
-            if heading.kind == Setting::KIND {
-                snapshot.settings.get_or_insert_with(Vec::new);
+            continue;
+        }
+        let between = serde_json::from_slice(&reader.buffer).unwrap_or(Value::Null);
+        match Between::of(&between) {
+            Some(Between::Heading { kind, columns }) => {
+                rows = Some(rows_of(kind, &columns));
+                if kind == Setting::KIND {
+                    snapshot.settings.get_or_insert_with(Vec::new);
+                }
             }
-        } else if let Ok(Closing { records }) = serde_json::from_slice(&reader.buffer) {
-            if records != count {
+            Some(Between::Closing { records }) if records != count => {
                 let what =
                     format!("the file has {count} records and says {records}: take the snapshot again");
                 return Err(reader.problem(what));
             }
-            if reader.next()? {
-                return Err(
-                    reader.problem("there is more behind the end: take the snapshot again".to_owned())
-                );
+            Some(Between::Closing { .. }) => {
+                if reader.next()? {
+                    return Err(
+                        reader.problem("there is more behind the end: take the snapshot again".to_owned())
+                    );
+                }
+                return Ok(snapshot);
             }
-            return Ok(snapshot);
-        } else {
-            return Err(reader.problem("this is neither a record nor the heading of some".to_owned()));
+            Some(Between::Opening { .. }) | None => {
+                return Err(reader.problem("this is neither a record nor the heading of some".to_owned()));
+            }
         }
     }
 }
@@ -235,12 +267,15 @@ impl<I: BufRead> Reader<I> {
         Ok(length > 0)
     }
 
-    fn opening(&mut self) -> Result<Opening, Problem> {
+    /// The version of the format.
+    fn opening(&mut self) -> Result<u32, Problem> {
         self.next()?;
-        let opening = serde_json::from_slice::<Opening>(&self.buffer).ok();
-        opening.filter(|opening| opening.format == FORMAT).ok_or_else(|| {
-            self.problem("this is no snapshot of multifactor2: give the file that Snapshot= in multifactor2.conf names".to_owned())
-        })
+        match Between::of(&serde_json::from_slice(&self.buffer).unwrap_or(Value::Null)) {
+            Some(Between::Opening { format: FORMAT, version }) => Ok(version),
+            _ => Err(self.problem(
+                "this is no snapshot of multifactor2: give the file that Snapshot= in multifactor2.conf names".to_owned(),
+            )),
+        }
     }
 }
 
@@ -258,11 +293,11 @@ struct Rows {
 macro_rules! kinds {
     ($($kind:ident: $put:expr;)+) => {
         /// `None` for a kind of a newer release.
-        fn rows_of(heading: &Heading) -> Option<Rows> {
-            $(if heading.kind == $kind::KIND {
-                let place = |name: &String| $kind::COLUMNS.iter().position(|known| known == name);
+        fn rows_of(kind: &str, columns: &[&str]) -> Option<Rows> {
+            $(if kind == $kind::KIND {
+                let place = |name: &&str| $kind::COLUMNS.iter().position(|known| known == name);
                 return Some(Rows {
-                    columns: heading.columns.iter().map(place).collect(),
+                    columns: columns.iter().map(place).collect(),
                     take: |snapshot, columns, line| {
                         let put: fn(&mut Snapshot, $kind) = $put;
                         put(snapshot, parse(columns, line)?);

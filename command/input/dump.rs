@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use multifactor2_snapshot::records::{Association, Qos};
 use multifactor2_snapshot::Snapshot;
-use slurm_text::dump::{self, Row};
+use slurm_text::dump::{self, DumpRow};
 use slurm_text::lines::Unread;
 
 /// The most levels that a tree can have.
@@ -29,7 +29,7 @@ pub fn snapshot(text: &str) -> Snapshot {
 }
 
 /// The root first.
-fn associations(rows: &[Row], unread: &mut Unread) -> Vec<Association> {
+fn associations(rows: &[DumpRow], unread: &mut Unread) -> Vec<Association> {
     let root = Association { id: 1, account: "root".to_owned(), shares: 1, ..Association::default() };
     let mut associations = vec![root];
     // Ids and levels of accounts by name.

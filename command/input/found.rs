@@ -25,7 +25,7 @@ const LATE: i64 = 60;
 
 /// Where the plugin's files are looked for, and by what they are believed.
 #[derive(Debug)]
-pub struct Place {
+pub struct PluginFiles {
     settings: Settings,
     /// `SlurmUser`
     owner: Option<u32>,
@@ -33,7 +33,7 @@ pub struct Place {
     enforced: Enforced,
 }
 
-impl Place {
+impl PluginFiles {
     /// By the answer of `scontrol show config`, and the multifactor2.conf of this host. `None` where the plugin does not run, or this
     /// host does not know its settings.
     pub fn of(configuration: &str, conf: &Path) -> Option<Self> {
@@ -61,10 +61,10 @@ impl Place {
         self.settings.snapshot_file().map_or(Ok(None), |path| self.read_file("Snapshot", path, now))
     }
 
-    /// The file for everybody, asked for now; as [`Place::read`].
+    /// The file for everybody, asked for now; as [`PluginFiles::read`].
     ///
     /// # Errors
-    /// As [`Place::read`].
+    /// As [`PluginFiles::read`].
     pub fn read_public(&self, now: i64) -> Result<Option<Snapshot>, Problem> {
         self.settings.public_file().map_or(Ok(None), |path| self.read_file("SnapshotPublic", path, now))
     }

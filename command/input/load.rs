@@ -127,7 +127,7 @@ fn live(
     let mut not_used = Vec::new();
     let place = Some(texts.text(commands::CONFIG)).filter(|_| cluster.is_none() && !needs.host);
     let file = conf.map_or_else(host::multifactor2_conf, Path::to_owned);
-    let place = place.and_then(|configuration| found::Place::of(configuration, &file));
+    let place = place.and_then(|configuration| found::PluginFiles::of(configuration, &file));
     if let Some(place) = place.as_ref().filter(|_| !arguments.live) {
         match of_plugin(&texts, needs, place, conf, run) {
             Ok(Some((snapshot, texts))) => return Ok((snapshot, Some(texts))),
@@ -167,7 +167,7 @@ fn live(
 fn of_plugin(
     texts: &Texts,
     needs: &Needs,
-    place: &found::Place,
+    place: &found::PluginFiles,
     conf: Option<&Path>,
     run: Run<'_>,
 ) -> Result<Option<(Snapshot, Texts)>, Problem> {

@@ -94,18 +94,18 @@ pub struct ChargeRules {
     /// Seconds that a job is charged at least.
     pub minimum: i64,
     /// The lines that count at some hours only, which are in none of the above.
-    timed: Vec<(WeekHours, Line)>,
+    timed: Vec<(WeekHours, ChargeLine)>,
 }
 
 /// What one line says.
 #[derive(Clone, Debug, PartialEq)]
-struct Line {
+struct ChargeLine {
     kind: ChargeKind,
     names: Vec<String>,
     factors: ChargeFactors,
 }
 
-impl Line {
+impl ChargeLine {
     fn of(line: &Charge) -> Self {
         Self {
             kind: line.kind,
@@ -139,14 +139,14 @@ impl ChargeRules {
         let mut rules = Self { minimum, ..Self::default() };
         for line in &settings.charges {
             match line.week_hours() {
-                None => rules.add(&Line::of(line)),
-                Some(hours) => rules.timed.push((hours, Line::of(line))),
+                None => rules.add(&ChargeLine::of(line)),
+                Some(hours) => rules.timed.push((hours, ChargeLine::of(line))),
             }
         }
         rules
     }
 
-    fn add(&mut self, Line { kind, names, factors }: &Line) {
+    fn add(&mut self, ChargeLine { kind, names, factors }: &ChargeLine) {
         let by_name = match kind {
             ChargeKind::Partition => &mut self.partitions,
             ChargeKind::Qos => &mut self.qos,

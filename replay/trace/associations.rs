@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use slurm_text::dump::{shares_of, Bad, Row, MOST_ROWS};
+use slurm_text::dump::{shares_of, Bad, DumpRow, MOST_ROWS};
 use slurm_text::lines::excerpt;
 
 use super::limits;
@@ -35,8 +35,13 @@ fn dump(text: &str, file: &str, problems: &mut Problems) -> Vec<ListedAssociatio
         problems.note(ProblemKind::BadLine, file, *line as u64, || format!("{why}: {:?}", excerpt(text)));
     }
     let rows = dump.rows.into_iter().filter(|row| row.partition.is_empty());
-    rows.map(|Row { parent, account, user, shares, .. }| ListedAssociation { parent, account, user, shares })
-        .collect()
+    rows.map(|DumpRow { parent, account, user, shares, .. }| ListedAssociation {
+        parent,
+        account,
+        user,
+        shares,
+    })
+    .collect()
 }
 
 /// Lines of columns between bars, below their names. The parent is in a column, or else in the indentation that `tree` gives.

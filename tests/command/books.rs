@@ -12,7 +12,7 @@ use crate::site;
 
 #[derive(Parser)]
 #[command(no_binary_name = true)]
-struct Line {
+struct AskedChanges {
     #[command(flatten)]
     changes: Changes,
 }
@@ -47,7 +47,7 @@ fn computed(snapshot: &Snapshot) -> Model<'_> {
 }
 
 fn changed(snapshot: &Snapshot, words: &[&str]) -> Result<Snapshot, String> {
-    let changes = Line::try_parse_from(words).unwrap().changes;
+    let changes = AskedChanges::try_parse_from(words).unwrap().changes;
     apply(&computed(snapshot), &changes).map(|edited| edited.snapshot).map_err(|error| error.to_string())
 }
 

@@ -8,9 +8,9 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// A directory with a slurm.conf, and with a `scontrol` that says nothing until a test makes it.
-struct Place(TempDir);
+struct OwnConf(TempDir);
 
-impl Place {
+impl OwnConf {
     fn new(slurm_conf: &str) -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         place.write("slurm.conf", slurm_conf);
@@ -64,7 +64,7 @@ impl Place {
 
 #[test]
 fn a_named_file_is_checked_alone() {
-    let place = Place::new("PriorityParameters=nonsense\n");
+    let place = OwnConf::new("PriorityParameters=nonsense\n");
     let good = place.write("good.conf", "ActiveJobs=pending\n");
     place.assert_checked(&[&good], 0, &[&format!("ok: {good}: slurmctld will take these settings")]);
     let twice = place.write("twice.conf", "ActiveJobs=pending\nActiveJobs=pending\n");
@@ -87,7 +87,7 @@ fn a_named_file_is_checked_alone() {
 
 #[test]
 fn the_file_beside_slurm_conf_is_checked_with_what_stands_in_slurm_conf() {
-    let place = Place::new("ClusterName=c\nInclude more.conf\n");
+    let place = OwnConf::new("ClusterName=c\nInclude more.conf\n");
     place.write("more.conf", "priorityparameters=ActiveJobs=pending # ours\n");
     place.assert_checked(&[], 0, &["multifactor2.conf: there is none"]);
     place.write("multifactor2.conf", "ActiveJobs=eligible\n");
@@ -103,7 +103,7 @@ fn the_file_beside_slurm_conf_is_checked_with_what_stands_in_slurm_conf() {
 /// A slurm.conf is no multifactor2.conf: it is looked at with the file beside it, as slurmctld would.
 #[test]
 fn a_slurm_conf_that_is_named_is_checked_as_one() {
-    let place = Place::new("");
+    let place = OwnConf::new("");
     fs::create_dir(place.path("new")).unwrap();
     let conf = place.write(
         "new/slurm.conf",
@@ -134,13 +134,13 @@ const IN_FORCE: &str = "ClusterName = c\nPriorityType = priority/multifactor\nPr
 
 #[test]
 fn the_files_of_this_host_are_compared_with_what_slurmctld_says() {
-    let place = Place::new(
+    let place = OwnConf::new(
         "ClusterName=c\nPriorityType=priority/multifactor\nPriorityDecayHalfLife=7-0\nPriorityFlags=max_tres,no_fair_tree\n\
          AccountingStorageEnforce=qos,limits,associations\n",
     );
     place.write("config", IN_FORCE);
     place.scontrol("case \"$*\" in *config*) cat \"${0%/*}/config\" ;; *) exit 1 ;; esac");
-    let found = |place: &Place| -> Vec<String> {
+    let found = |place: &OwnConf| -> Vec<String> {
         let (_, out, _) = place.check(&[]);
         let is_odd = |line: &&str| {
             ["wrong: ", "without effect: ", "unusual: "].iter().any(|grade| line.starts_with(grade))
@@ -189,7 +189,7 @@ fn the_files_of_this_host_are_compared_with_what_slurmctld_says() {
 
 #[test]
 fn a_snapshot_that_cannot_be_written_is_said() {
-    let place = Place::new("ClusterName=c\n");
+    let place = OwnConf::new("ClusterName=c\n");
     let mine = fs::metadata(place.path("slurm.conf")).unwrap();
     let owner = std::os::unix::fs::MetadataExt::uid(&mine);
     fs::create_dir(place.path("open")).unwrap();
@@ -218,7 +218,7 @@ fn a_snapshot_that_cannot_be_written_is_said() {
 
 #[test]
 fn wrong_arguments_of_a_check_are_1() {
-    let place = Place::new("");
+    let place = OwnConf::new("");
     for arguments in [&["a", "b"][..], &["--quiet"]] {
         let (status, _, err) = place.check(arguments);
         assert!(status == 1 && err.contains("Usage: multifactor2 check"), "{status}: {err}");
@@ -237,25 +237,25 @@ fn installed() -> PathBuf {
 #[test]
 fn the_plugin_directory_is_found() {
     let installed = installed();
-    let supported = |place: &Place| {
+    let supported = |place: &OwnConf| {
         let (status, out, err) = place.check(&[]);
         assert_eq!(status, 0, "{out}{err}");
         assert!(out.contains("ok: SUPPORTED: Slurm "), "{out}");
     };
     // From slurmctld, which is believed more than slurm.conf, else from there, else where it usually is.
-    let place = Place::new("PluginDir=/nowhere\n");
+    let place = OwnConf::new("PluginDir=/nowhere\n");
     place.scontrol(&format!("echo 'PluginDir               = {}:/other'", installed.display()));
     supported(&place);
-    supported(&Place::new(&format!("PluginDir={}:/other\n", installed.display())));
-    supported(&Place::new(""));
-    let (status, out, _) = Place::new("PluginDir=/nowhere\n").check(&[]);
+    supported(&OwnConf::new(&format!("PluginDir={}:/other\n", installed.display())));
+    supported(&OwnConf::new(""));
+    let (status, out, _) = OwnConf::new("PluginDir=/nowhere\n").check(&[]);
     assert!(status == 1 && out.contains("error: /nowhere: "), "{status}: {out}");
 }
 
 /// The plugins and the library, and no slurmctld beside them.
 #[test]
 fn a_login_node_is_looked_at_for_sshare() {
-    let (installed, place) = (installed(), Place::new(""));
+    let (installed, place) = (installed(), OwnConf::new(""));
     let plugins = place.path("lib/slurm");
     fs::create_dir_all(&plugins).unwrap();
     for file in ["priority_basic.so", "auth_munge.so"] {
@@ -276,7 +276,7 @@ fn a_login_node_is_looked_at_for_sshare() {
 /// As the scripts of the packages ask, while slurmctld may be away and the settings are of no interest.
 #[test]
 fn a_slurm_that_is_to_be_installed_is_looked_at_alone() {
-    let place = Place::new("PriorityParameters=nonsense\n");
+    let place = OwnConf::new("PriorityParameters=nonsense\n");
     place.scontrol("touch \"${0%/*}/asked\"; exit 1");
     place.write("multifactor2.conf", "Zebra=1\n");
     let (status, out, err) = place.check(&["--plugins", installed().to_str().unwrap()]);

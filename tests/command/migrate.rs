@@ -17,7 +17,7 @@ use multifactor2_command::answers::migrate::{
     of_grid_engine, of_maui, run, Arguments, MigrateAnswer, Use, Why,
 };
 use multifactor2_command::answers::what_if::{self, Changes, Plugin, Settings as OtherSettings};
-use multifactor2_fixtures::coming_from::{rows, Row, Whose};
+use multifactor2_fixtures::coming_from::{rows, ComingRow, Whose};
 use multifactor2_fixtures::{pick, random};
 use multifactor2_snapshot::records::Setting;
 
@@ -381,7 +381,7 @@ fn lines(answer: &MigrateAnswer) -> Vec<&str> {
 
 #[test]
 fn the_lines_are_those_of_the_page_and_can_be_read() {
-    let page: Vec<Row> = rows();
+    let page: Vec<ComingRow> = rows();
     let of_page: BTreeSet<String> =
         page.iter().flat_map(|row| &row.lines).map(|line| comparable(line)).collect();
     for (from, text, expected) in CASES {

@@ -210,9 +210,9 @@ pub const NODES: &str =
                          NodeName=c1 CPUTot=64 RealMemory=262144 Gres=(null) Partitions=cpu\n";
 
 /// A directory with what the questions are about, and with a sacct that prints its arguments as a job.
-struct Place(TempDir);
+struct OwnHost(TempDir);
 
-impl Place {
+impl OwnHost {
     fn new() -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         let mut snapshot = Vec::new();
@@ -315,7 +315,7 @@ fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str,
         assert!(file.contains(&format!("fn {test}()")), "{question} {option}: no {test}");
         return;
     }
-    let place = Place::new();
+    let place = OwnHost::new();
     let with = words(question, &format!("{beside} {given}"));
     let output = place.ask(&with);
     let text = |output: &Output| format!("{}{}", text(&output.stdout), text(&output.stderr));
@@ -329,7 +329,7 @@ fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str,
             return;
         }
         Ends(status) => {
-            let without = Place::new().ask(&words(question, beside)).status.code();
+            let without = OwnHost::new().ask(&words(question, beside)).status.code();
             assert_eq!(
                 (output.status.code(), without == Some(status)),
                 (Some(status), false),
@@ -339,7 +339,7 @@ fn assert_used(question: &str, option: &str, (beside, given, seen): (&str, &str,
         }
         Differs | Live(_) | OnTerminal(_) | OnController(_) => (),
     }
-    let before = text(&Place::new().ask(&words(question, beside)));
+    let before = text(&OwnHost::new().ask(&words(question, beside)));
     assert_ne!(before, said, "multifactor2 {with}");
 }
 

@@ -13,14 +13,14 @@ use crate::site;
 
 #[derive(Parser)]
 #[command(no_binary_name = true)]
-struct Line {
+struct AskedChanges {
     #[command(flatten)]
     changes: Changes,
 }
 
 /// Changes as they are written on the command line.
 fn changes(words: &[&str]) -> Changes {
-    Line::try_parse_from(words).unwrap_or_else(|error| panic!("{words:?}: {error}")).changes
+    AskedChanges::try_parse_from(words).unwrap_or_else(|error| panic!("{words:?}: {error}")).changes
 }
 
 fn ask(snapshot: &Snapshot, words: &[&str]) -> Result<WhatIf, String> {
@@ -301,7 +301,7 @@ fn jobs_that_wait_may_be_otherwise() {
         ("Features=x", "of scontrol update these are known"),
     ] {
         let words = ["--job", &format!("{} {to}", first.id)];
-        let unread = Line::try_parse_from(words).err().map(|error| error.to_string());
+        let unread = AskedChanges::try_parse_from(words).err().map(|error| error.to_string());
         let error = unread.unwrap_or_else(|| with(to).unwrap_err());
         assert!(error.contains(part), "{to}: {error}");
     }
@@ -326,7 +326,8 @@ fn bad_changes_name_what_is_allowed() {
         (["--submit", "-A 'b"], "quote"),
         (["--plugin", "sge"], "stock"),
     ] {
-        let error = Line::try_parse_from(words).err().unwrap_or_else(|| panic!("{words:?}")).to_string();
+        let error =
+            AskedChanges::try_parse_from(words).err().unwrap_or_else(|| panic!("{words:?}")).to_string();
         assert!(error.contains(expected), "{words:?}: {error}");
     }
 }

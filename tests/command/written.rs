@@ -12,11 +12,11 @@ use tempfile::TempDir;
 use crate::{recorded, replay, site};
 
 /// A directory with what answers are made from, and another one that they are written to.
-struct Place {
+struct Written {
     directory: TempDir,
 }
 
-impl Place {
+impl Written {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut snapshot = Vec::new();
@@ -77,7 +77,7 @@ const WRITERS: [&str; 8] = [
 #[test]
 fn of_a_file_that_does_not_fit_nothing_stays_and_the_old_one_is_as_it_was() {
     for words in WRITERS {
-        let place = Place::new();
+        let place = Written::new();
         let replaced = ["out/file", "out/file.prom", "out/series.csv"];
         let is_new = words.contains("--save");
         if !is_new {
@@ -114,7 +114,7 @@ fn of_a_file_that_does_not_fit_nothing_stays_and_the_old_one_is_as_it_was() {
 
 #[test]
 fn a_directory_that_is_not_there_is_an_error_with_the_next_step() {
-    let place = Place::new();
+    let place = Written::new();
     for words in WRITERS.iter().filter(|words| !words.contains("--csv")) {
         let (status, said) = place.ask(&words.replace("out/", "none/"));
         assert_eq!(status, Some(4), "{words}");
@@ -129,7 +129,7 @@ fn a_directory_that_is_not_there_is_an_error_with_the_next_step() {
 
 #[test]
 fn a_directory_that_was_empty_before_stays() {
-    let place = Place::new();
+    let place = Written::new();
     let (status, _) = place.ask_in_shell("trap '' XFSZ; ulimit -f 1;", "tree --from kept --save out");
     assert_eq!((status, place.found().len()), (Some(4), 0));
     assert_eq!(place.ask("tree --from kept --save out").0, Some(0));
@@ -138,7 +138,7 @@ fn a_directory_that_was_empty_before_stays() {
 
 #[test]
 fn a_new_file_is_as_the_umask_says_and_an_old_one_keeps_its_mode() {
-    let place = Place::new();
+    let place = Written::new();
     let mode = |name: &str| fs::metadata(place.path(name)).unwrap().permissions().mode() & 0o777;
     for (umask, expected) in [("022", 0o644), ("077", 0o600), ("002", 0o664)] {
         let (status, said) =
@@ -156,7 +156,7 @@ fn a_new_file_is_as_the_umask_says_and_an_old_one_keeps_its_mode() {
 
 #[test]
 fn a_link_is_replaced_and_not_followed() {
-    let place = Place::new();
+    let place = Written::new();
     fs::write(place.path("other"), "kept").unwrap();
     symlink(place.path("other"), place.path("out/file")).unwrap();
     assert_eq!(place.ask(WRITERS[0]).0, Some(0));
@@ -167,7 +167,7 @@ fn a_link_is_replaced_and_not_followed() {
 /// Nobody wants a file in the place of `/dev/null`.
 #[test]
 fn a_device_or_a_pipe_gets_the_bytes() {
-    let place = Place::new();
+    let place = Written::new();
     let (status, said) = place.ask("tree --from snapshot --html /dev/full");
     assert!(status == Some(4) && said.contains("No space left on device"), "{said}");
     assert!(!fs::metadata("/dev/full").unwrap().is_file());
@@ -195,7 +195,7 @@ fn a_device_or_a_pipe_gets_the_bytes() {
 /// A script that keeps the answer on a full disk must not take it for one. Who looks at the beginning only has seen it.
 #[test]
 fn an_answer_that_cannot_be_printed_is_an_error() {
-    let place = Place::new();
+    let place = Written::new();
     for words in ["why 1001", "queue", "tree --json", "settings -P", "replay sacct.txt --procs 8 --json"] {
         let words =
             if words.starts_with("replay") { words.to_owned() } else { format!("{words} --from snapshot") };
@@ -211,7 +211,7 @@ fn an_answer_that_cannot_be_printed_is_an_error() {
 /// `su` keeps `USER` of who was there before.
 #[test]
 fn who_asks_is_told_by_the_uid_and_not_by_the_environment() {
-    let place = Place::new();
+    let place = Written::new();
     let path = site::path_as("user2", place.directory.path());
     let output = Command::new(env!("CARGO_BIN_EXE_multifactor2"))
         .args(["queue", "--me", "-P", "-n", "-o", "User", "--from", "snapshot"])

@@ -14,7 +14,7 @@ const WAIT: Duration = Duration::from_secs(20);
 
 /// How a line is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum TriedAs {
     /// `Name=value` of slurm.conf.
     Setting,
     Partition,
@@ -23,17 +23,17 @@ enum Kind {
     Command,
 }
 
-fn kind(line: &str) -> Kind {
+fn kind(line: &str) -> TriedAs {
     match line.split([' ', '=']).next().unwrap() {
-        "PartitionName" => Kind::Partition,
-        "sacctmgr" => Kind::Sacctmgr,
-        "sacct" | "sbatch" | "scontrol" | "sprio" | "squeue" | "sreport" | "sshare" => Kind::Command,
-        name if name.starts_with(char::is_uppercase) && line.contains('=') => Kind::Setting,
+        "PartitionName" => TriedAs::Partition,
+        "sacctmgr" => TriedAs::Sacctmgr,
+        "sacct" | "sbatch" | "scontrol" | "sprio" | "squeue" | "sreport" | "sshare" => TriedAs::Command,
+        name if name.starts_with(char::is_uppercase) && line.contains('=') => TriedAs::Setting,
         _ => panic!("no test knows how to try '{line}'"),
     }
 }
 
-fn lines(wanted: Kind) -> Vec<String> {
+fn lines(wanted: TriedAs) -> Vec<String> {
     coming_from::lines(Whose::Slurm).into_iter().filter(|line| kind(line) == wanted).collect()
 }
 
@@ -154,7 +154,7 @@ fn slurm_takes_every_setting_and_stores_every_limit() {
     let cluster = builder().cycle_seconds(None).line("Include partitions.conf");
     let mut cluster = cluster.file("partitions.conf", "").start().unwrap();
     add_qos(&cluster);
-    let accounting = lines(Kind::Sacctmgr);
+    let accounting = lines(TriedAs::Sacctmgr);
     for line in &accounting {
         if line == "sacctmgr load file=tree.cfg" {
             let file = cluster.directory().join("tree.cfg");
@@ -171,10 +171,10 @@ fn slurm_takes_every_setting_and_stores_every_limit() {
     assert_eq!(cluster.share("imported", "").unwrap().text("RawShares"), "7");
 
     // Partitions stand together; of a setting with several values each start takes the next one.
-    let partitions = lines(Kind::Partition);
+    let partitions = lines(TriedAs::Partition);
     fs::write(cluster.directory().join("partitions.conf"), partitions.join("\n") + "\n").unwrap();
     let mut settings: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let given = lines(Kind::Setting);
+    let given = lines(TriedAs::Setting);
     for line in &given {
         let (name, value) = line.split_once('=').unwrap();
         let values = settings.entry(name.to_owned()).or_default();
@@ -497,7 +497,7 @@ fn slurm_does_what_the_page_says() {
     ] {
         assert_billing(&cluster, partition, more, expected);
     }
-    let commands = lines(Kind::Command);
+    let commands = lines(TriedAs::Command);
     for line in &commands {
         command(&cluster, line);
     }

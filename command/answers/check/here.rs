@@ -165,7 +165,7 @@ pub fn plugin_is_there(snapshot: &Snapshot) -> Option<Advice> {
 }
 
 /// Whether `SlurmUser` can write a file of the settings.
-pub(super) enum Place {
+pub(super) enum DirectoryHere {
     /// It can.
     Good,
     /// It cannot: why, and what to do.
@@ -175,24 +175,24 @@ pub(super) enum Place {
 }
 
 /// The directory of a snapshot; `owner` is the uid of `SlurmUser`, where it is known.
-pub(super) fn directory_of(setting: &str, file: &str, owner: Option<u32>) -> Place {
+pub(super) fn directory_of(setting: &str, file: &str, owner: Option<u32>) -> DirectoryHere {
     let directory = Path::new(file).parent().unwrap_or(Path::new("/"));
     let name = directory.display();
     let Ok(found) = fs::metadata(directory) else {
-        return Place::NotKnown(format!("{setting}={file}: this host has no directory {name}; the controller must have it"));
+        return DirectoryHere::NotKnown(format!("{setting}={file}: this host has no directory {name}; the controller must have it"));
     };
     let Some(owner) = owner else {
-        return Place::NotKnown(format!("{setting}={file}: who SlurmUser is is not known here"));
+        return DirectoryHere::NotKnown(format!("{setting}={file}: who SlurmUser is is not known here"));
     };
     let mode = found.mode();
     let may = found.is_dir() && (owner == 0 || found.uid() == owner && mode & 0o300 == 0o300 || mode & 0o003 == 0o003);
     if may {
-        return Place::Good;
+        return DirectoryHere::Good;
     }
     if found.is_dir() && mode & 0o030 == 0o030 && found.uid() != owner {
-        return Place::NotKnown(format!("{setting}={file}: whether SlurmUser is in the group of {name}"));
+        return DirectoryHere::NotKnown(format!("{setting}={file}: whether SlurmUser is in the group of {name}"));
     }
-    Place::Bad(Advice::without_effect(format!(
+    DirectoryHere::Bad(Advice::without_effect(format!(
         "{setting}={file}: SlurmUser cannot write in {name}, so there is no such file. Make it a directory of SlurmUser, such as \
          /var/lib/slurm-multifactor2"
     )))

@@ -350,9 +350,9 @@ impl Look<'_> {
                 continue;
             }
             match here::directory_of(setting, file, owner) {
-                here::Place::Good => report.ok.push(format!("{setting}={file}: SlurmUser can write there")),
-                here::Place::Bad(advice) => report.found([advice]),
-                here::Place::NotKnown(why) => report.not_looked_at.push(why),
+                here::DirectoryHere::Good => report.ok.push(format!("{setting}={file}: SlurmUser can write there")),
+                here::DirectoryHere::Bad(advice) => report.found([advice]),
+                here::DirectoryHere::NotKnown(why) => report.not_looked_at.push(why),
             }
         }
     }

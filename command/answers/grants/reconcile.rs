@@ -17,7 +17,7 @@ use multifactor2_core::rules::grants::Key;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::sums::{asked, spans, Asked, Question, Row, Sums};
+use super::sums::{asked, spans, Asked, Question, SacctRun, Sums};
 use crate::answers::replay::months::shown;
 use crate::answers::{Answer, Bare};
 use crate::error::Error;
@@ -319,7 +319,7 @@ impl Rows<'_> {
 fn each(
     (from, until): (i64, i64),
     more: &[&str],
-    mut row: impl FnMut(Row<'_>, &str, i64),
+    mut row: impl FnMut(SacctRun<'_>, &str, i64),
 ) -> Result<(), Error> {
     let between = ["--local", "-T", "-S", &shown(from), "-E", &shown(until)];
     accounting::each(between.iter().chain(more), &COLUMNS, |cells| {
@@ -330,7 +330,7 @@ fn each(
         let state = state.split(' ').next().unwrap_or_default();
         let start = start.parse().unwrap_or_default();
         let gid = gid.parse().ok();
-        row(Row { id, seconds, user, account, partition, qos, wckey, gid, tres }, state, start);
+        row(SacctRun { id, seconds, user, account, partition, qos, wckey, gid, tres }, state, start);
         Ok(())
     })
 }

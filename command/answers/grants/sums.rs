@@ -108,7 +108,7 @@ impl Asked {
 
 /// A run between two times, as sacct tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Row<'r> {
+pub struct SacctRun<'r> {
     /// The id of the job.
     pub id: u32,
     /// The seconds of it in which it ran.
@@ -155,7 +155,7 @@ impl<'l> Sums<'l> {
     }
 
     /// Adds one. Says to which periods.
-    pub fn add(&mut self, all: &mut [Asked], row: &Row<'_>) -> Vec<usize> {
+    pub fn add(&mut self, all: &mut [Asked], row: &SacctRun<'_>) -> Vec<usize> {
         let Self { ledger, from, asked, scopes, of_accounts } = self;
         if !of_accounts.contains_key(row.account) {
             let up = ledger.lineage.path(row.account, *from);

@@ -56,12 +56,12 @@ pub struct Listed {
     /// What a percentage is of; with hours the usage of all.
     pub total: f64,
     /// What counts of it.
-    pub standing: Standing,
+    pub standing: TargetStanding,
 }
 
 /// What counts of a target.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Standing {
+pub enum TargetStanding {
     /// Of a target, floor or ceiling.
     Goal {
         /// How far the usage is below it, as it counts: in whole steps with `FSStep`, times `Weight` where that is a factor, after `CapTiers`.
@@ -169,7 +169,7 @@ impl Points {
             let (used, of) = (object.usage[goal.by], totals[goal.by]);
             let distance = object.held.delta;
             let of_partition = (kind == TargetKind::Partition).then_some(object.plan);
-            let standing = Standing::Goal {
+            let standing = TargetStanding::Goal {
                 distance,
                 exact: goal.factor * goal.distance(used, of),
                 path: None,
@@ -190,7 +190,7 @@ impl Points {
         if let Some(Level { goal, has_line, total, tier }) = part.associations.level(tree, node, part.targets)
         {
             let used = used[goal.by];
-            let standing = Standing::Goal {
+            let standing = TargetStanding::Goal {
                 distance: goal.factor * tier.delta(),
                 exact: goal.factor * goal.distance_on_level(used, total, totals[goal.by]),
                 path: Some(tier.sum()),
@@ -211,7 +211,7 @@ impl Points {
         (kind, whose): (TargetKind, Whose),
         goal: &Goal,
         (used, total): (f64, f64),
-        standing: Standing,
+        standing: TargetStanding,
     ) -> Listed {
         Listed {
             kind,
@@ -259,7 +259,7 @@ impl Points {
             is_of_level: false,
             used,
             total: if matches!(cap, Cap::Available(_)) { totals.available } else { totals.delivered },
-            standing: Standing::Cap {
+            standing: TargetStanding::Cap {
                 allowed: allowed.is_finite().then_some(allowed),
                 is_beyond,
                 stops,

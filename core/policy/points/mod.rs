@@ -41,7 +41,7 @@ use crate::tree::{Node, ShareTree};
 pub use beyond::Beyond;
 pub use job::expansion_factor;
 pub use job::{GroupAt, JobState, Needs, PartitionAt, PointsJob, QosAt, Request};
-pub use listing::{Listed, Standing, Whose};
+pub use listing::{Listed, TargetStanding, Whose};
 pub use measure::{Range, Ranges};
 pub use reader::{number, Facts as JobFacts, Reader};
 pub use resources::processor_equivalents;

@@ -16,7 +16,7 @@ use super::lineage::Lineage;
 use super::lines::{Line, Sequences};
 use super::periods::Periods;
 use super::slots::Slots;
-use super::Standing;
+use super::GrantStanding;
 
 /// The name of its file, in `StateSaveLocation`.
 pub const FILE: &str = "multifactor2_grants";
@@ -405,7 +405,7 @@ impl Ledger {
     }
 
     /// How a line stands; `None` outside of it.
-    pub fn standing(&self, line: &Line, at: i64) -> Option<Standing> {
+    pub fn standing(&self, line: &Line, at: i64) -> Option<GrantStanding> {
         line.grant.standing(&self.used(line), at)
     }
 

@@ -85,7 +85,7 @@ pub struct Grant {
 
 /// How a grant stands.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
+pub struct GrantStanding {
     /// The number of the period, from 1 on.
     pub period: usize,
     /// What is granted for it.
@@ -142,7 +142,7 @@ impl Grant {
 
     /// How it stands at a time, with the usage of each period in whole seconds of the unit, the first period first; what is missing is 0. `None` outside of
     /// the grant.
-    pub fn standing(&self, used: &[i128], at: i64) -> Option<Standing> {
+    pub fn standing(&self, used: &[i128], at: i64) -> Option<GrantStanding> {
         let period = self.periods.at(at)?;
         let parts = match &self.rule {
             Rule::Carry { carry_over, borrow, debt_cap } => carry::parts(
@@ -156,7 +156,7 @@ impl Grant {
         };
         let Parts { carried, balance, limit, beyond_from } = parts;
         let is_within = used_in(used, period) < beyond_from;
-        Some(Standing {
+        Some(GrantStanding {
             period,
             granted: self.granted(period, at),
             carried,

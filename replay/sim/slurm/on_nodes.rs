@@ -37,14 +37,14 @@ const MOST_TIMES: usize = 200;
 
 /// A stretch of time, and the nodes that nobody has reserved in it.
 #[derive(Clone, Debug)]
-struct Row {
+struct FreeNodes {
     begin: i64,
     end: i64,
     free: FixedBitSet,
 }
 
 /// A place in time and on nodes.
-struct Place {
+struct StartOnNodes {
     at: i64,
     parts: Vec<Part>,
 }
@@ -64,7 +64,7 @@ enum Verdict {
 pub struct OnNodes {
     parameters: Parameters,
     considered: Considered,
-    table: Vec<Row>,
+    table: Vec<FreeNodes>,
     reserved: FxHashSet<u32>,
     /// Wants that do not fit now: as the pass goes on less and less is free.
     full: FxHashSet<(Want, u16)>,
@@ -170,7 +170,7 @@ impl OnNodes {
         free.insert_range(..);
         self.table.clear();
         let end = self.parameters.rounded_down(world.now + i64::from(self.parameters.bf_window) * 60);
-        self.table.push(Row { begin: self.parameters.rounded_down(world.now), end, free });
+        self.table.push(FreeNodes { begin: self.parameters.rounded_down(world.now), end, free });
     }
 
     /// A job starts. Who has whole nodes is in the table.
@@ -203,7 +203,7 @@ impl OnNodes {
             let (begin, mut next) =
                 (from, self.select_nodes(nodes, entry.partition, from, until, now + window));
             let place = self.place(world, nodes, want, entry.partition, begin, next, may_wait);
-            let Some(Place { mut at, parts }) = place else {
+            let Some(StartOnNodes { mut at, parts }) = place else {
                 match next {
                     Some(later) if may_wait => {
                         from = later;
@@ -321,7 +321,7 @@ impl OnNodes {
     /// Makes a row begin at a time within the table.
     fn cut(&mut self, at: i64) {
         let Some(place) = self.table.iter().position(|row| row.begin < at && at < row.end) else { return };
-        let after = Row { begin: at, ..self.table[place].clone() };
+        let after = FreeNodes { begin: at, ..self.table[place].clone() };
         self.table[place].end = at;
         self.table.insert(place + 1, after);
     }
@@ -337,7 +337,7 @@ impl OnNodes {
         from: i64,
         until: Option<i64>,
         may_wait: bool,
-    ) -> Option<Place> {
+    ) -> Option<StartOnNodes> {
         let Self { chooser, usable, ends, then, later, parameters, .. } = self;
         if usable.count_ones(..) < usize::try_from(want.nodes).unwrap_or_default() {
             return None;
@@ -350,7 +350,7 @@ impl OnNodes {
         // From 24.11 on nodes that are being cleaned up come last.
         let last = |node: usize| parameters.tests_from_then_on && !from_then_on && nodes.is_ending(node);
         if let Some(parts) = chooser.choose(&search, free, last) {
-            return Some(Place { at: now, parts });
+            return Some(StartOnNodes { at: now, parts });
         }
         if !may_wait && !from_then_on {
             return None;
@@ -388,7 +388,7 @@ impl OnNodes {
                 };
                 let needed = gone.iter().rev().find(is_mine).copied().unwrap_or(last);
                 let at = ends.end(if parameters.in_windows { last } else { needed })?;
-                return Some(Place { at: at.max(now + 1), parts });
+                return Some(StartOnNodes { at: at.max(now + 1), parts });
             }
             let origin = origin.unwrap_or(now);
             let after = ends.end(last + 1)?;

@@ -47,7 +47,7 @@ struct State {
     /// A thread writes.
     busy: bool,
     /// What it writes at the moment.
-    at: Option<Kind>,
+    at: Option<SnapshotFile>,
     /// The cycle of the last snapshot that was begun.
     last: Option<i64>,
     /// What was wrong last with each kind of file, as it was logged.
@@ -56,12 +56,12 @@ struct State {
 
 /// A file that is written, called as the setting that names it.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum SnapshotFile {
     Snapshot,
     Public,
 }
 
-impl Kind {
+impl SnapshotFile {
     fn name(self) -> &'static str {
         match self {
             Self::Snapshot => "Snapshot",
@@ -77,7 +77,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for SnapshotFile {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -102,7 +102,7 @@ impl Snapshots {
     ///
     /// # Errors
     /// The last one is still being written: which file, if it has come to one.
-    fn begin(&self, now: i64) -> Result<(), Option<Kind>> {
+    fn begin(&self, now: i64) -> Result<(), Option<SnapshotFile>> {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.busy, true) {
             return Err(state.at);
@@ -112,7 +112,7 @@ impl Snapshots {
     }
 
     /// Logs what is wrong, unless it is what was logged last; or that it works again.
-    fn note(&self, kind: Kind, complaint: Option<Complaint>, settings: &Settings) {
+    fn note(&self, kind: SnapshotFile, complaint: Option<Complaint>, settings: &Settings) {
         let text = complaint.as_ref().map(|(Complaint::Error(text) | Complaint::Warning(text))| text.clone());
         let before = std::mem::replace(&mut self.state.lock().trouble[kind as usize], text.clone());
         match complaint {
@@ -181,27 +181,28 @@ impl Plugin {
         let job = move |mut unlocked: Unlocked| {
             let ended = ended;
             let stops = || ended.0.stops.load(Ordering::Relaxed) != begun;
-            let mut attempt = |kind: Kind, write: &mut dyn FnMut(&mut Unlocked) -> Option<Complaint>| {
-                ended.0.state.lock().at = Some(kind);
-                let complaint = guard(
-                    || write(&mut unlocked),
-                    || Some(Complaint::Error(format!("{kind}: the plugin failed: see the line before"))),
-                );
-                if !stops() {
-                    ended.0.note(kind, complaint, &settings);
-                }
-            };
+            let mut attempt =
+                |kind: SnapshotFile, write: &mut dyn FnMut(&mut Unlocked) -> Option<Complaint>| {
+                    ended.0.state.lock().at = Some(kind);
+                    let complaint = guard(
+                        || write(&mut unlocked),
+                        || Some(Complaint::Error(format!("{kind}: the plugin failed: see the line before"))),
+                    );
+                    if !stops() {
+                        ended.0.note(kind, complaint, &settings);
+                    }
+                };
             // The small one first: it does not wait for the other.
             if let Some(path) = settings.public_file() {
-                attempt(Kind::Public, &mut |_| {
-                    let readers = Readers { setting: Kind::Public.name(), mode: 0o644, group: None };
+                attempt(SnapshotFile::Public, &mut |_| {
+                    let readers = Readers { setting: SnapshotFile::Public.name(), mode: 0o644, group: None };
                     complaint(replace(Path::new(path), readers, &stops, |out| {
                         public::write(&gathered, &settings, out)
                     }))
                 });
             }
             if let Some(path) = settings.snapshot_file() {
-                attempt(Kind::Snapshot, &mut |unlocked| match &hidden {
+                attempt(SnapshotFile::Snapshot, &mut |unlocked| match &hidden {
                     None => write(unlocked, &gathered, &settings, path, &stops),
                     Some(hidden) => Some(Complaint::Error(contradiction(hidden, Path::new(path)))),
                 });
@@ -217,7 +218,7 @@ impl Plugin {
 
 /// `PrivateData` hides what everybody could read in the file. One that was written before is taken away.
 fn contradiction(hidden: &str, path: &Path) -> String {
-    let left = match take_away(Kind::Snapshot.name(), path) {
+    let left = match take_away(SnapshotFile::Snapshot.name(), path) {
         Err(Trouble::Problem(text)) => format!(". The file of before stays: {text}"),
         _ => String::new(),
     };
@@ -272,6 +273,6 @@ fn write(
         }
     };
     faults::point("snapshot.write");
-    let readers = Readers { setting: Kind::Snapshot.name(), mode, group };
+    let readers = Readers { setting: SnapshotFile::Snapshot.name(), mode, group };
     complaint(replace(Path::new(path), readers, stops, |out| records::write(gathered, out)))
 }

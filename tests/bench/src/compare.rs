@@ -9,7 +9,7 @@ use slurm_inproc::{Bench, Cycle, Host};
 use crate::hosts::{Pair, PERIOD};
 use crate::process::{forget_peak, memory};
 use crate::report::Report;
-use crate::samples::{Beside, Row, Samples, Scene};
+use crate::samples::{Beside, MeasureRow, Samples, Scene};
 
 /// Smallest ratios that were aimed at.
 const GOAL_CYCLE: f64 = 3.0;
@@ -32,9 +32,9 @@ impl Both {
         self.ours.push(ours);
     }
 
-    fn row(self, measure: &'static str, scene: &Scene, unit: &'static str, goal: f64) -> Row {
+    fn row(self, measure: &'static str, scene: &Scene, unit: &'static str, goal: f64) -> MeasureRow {
         let goal = Some(goal).filter(|goal| *goal > 0.0);
-        Row {
+        MeasureRow {
             measure,
             scene: scene.clone(),
             unit,

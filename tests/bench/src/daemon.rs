@@ -12,7 +12,7 @@ use slurm_testcluster::{Account, Accounts, Builder, Cluster, Job};
 use crate::policies::{policies, A_THOUSAND_USERS, OLDER};
 use crate::process::DecayThread;
 use crate::report::Report;
-use crate::samples::{Beside, Row, Samples, Scene};
+use crate::samples::{Beside, MeasureRow, Samples, Scene};
 
 /// Seconds between two cycles.
 const PERIOD: u32 = 1;
@@ -173,7 +173,7 @@ pub fn live(
             }
         }
         if older.is_some() {
-            report.add(Row {
+            report.add(MeasureRow {
                 measure: "decay thread per cycle, CPU",
                 scene: scene.clone(),
                 unit: "ms",
@@ -183,7 +183,7 @@ pub fn live(
                 goal: None,
             });
         }
-        let row = |measure, stock, ours, goal| Row {
+        let row = |measure, stock, ours, goal| MeasureRow {
             measure,
             scene: scene.clone(),
             unit: "ms",
@@ -223,7 +223,7 @@ pub fn live_policies(
         }
     }
     for (policy, side) in policies.iter().zip(sides) {
-        let row = |measure, without: &Samples, with, goal| Row {
+        let row = |measure, without: &Samples, with, goal| MeasureRow {
             measure,
             scene: scene.clone(),
             unit: "ms",

@@ -19,7 +19,7 @@ const END_ANSWERS: &str = "<!-- end answers";
 
 /// All cases of a measure on one kind of heap with one number of jobs: medians and ratios.
 #[derive(Debug)]
-struct Line {
+struct MeasuredLine {
     /// Measure, jobs and heap.
     what: [String; 3],
     unit: String,
@@ -88,7 +88,7 @@ fn part(csv: &str, notes: &[String]) -> Result<String> {
          |---|---|---|---|---|---|---|---|\n",
     );
     let rows = rows(csv)?;
-    let beside_stock: Vec<&Row> = rows.iter().filter(|row| row.settings.is_empty()).collect();
+    let beside_stock: Vec<&ResultRow> = rows.iter().filter(|row| row.settings.is_empty()).collect();
     for line in lines(&beside_stock).iter().filter(|line| !LEFT_OUT.contains(&line.what[0].as_str())) {
         let [measure, jobs, heap] = &line.what;
         let decimals = usize::from(line.unit != "ns");
@@ -113,7 +113,7 @@ fn part(csv: &str, notes: &[String]) -> Result<String> {
 }
 
 /// The older build as a multiple of this one.
-fn of_reference(rows: &[Row], what: &[String; 3]) -> Range {
+fn of_reference(rows: &[ResultRow], what: &[String; 3]) -> Range {
     let mut range = Range::NONE;
     for row in rows.iter().filter(|row| row.settings == OLDER && row.what == *what) {
         range.add(row.stock / row.ours);
@@ -123,7 +123,7 @@ fn of_reference(rows: &[Row], what: &[String; 3]) -> Range {
 
 /// A row of `results.csv`.
 #[derive(Debug)]
-struct Row {
+struct ResultRow {
     /// Measure, jobs and heap.
     what: [String; 3],
     unit: String,
@@ -133,7 +133,7 @@ struct Row {
     ours: f64,
 }
 
-fn rows(csv: &str) -> Result<Vec<Row>> {
+fn rows(csv: &str) -> Result<Vec<ResultRow>> {
     let mut rows = Vec::new();
     for row in csv.lines().skip(1) {
         let (measure, rest) =
@@ -144,7 +144,7 @@ fn rows(csv: &str) -> Result<Vec<Row>> {
             cells.get(at).and_then(|cell| cell.parse().ok()).with_context(|| format!("cell {at} of: {row}"))
         };
         let cell = |at: usize| cells.get(at).copied().unwrap_or_default();
-        rows.push(Row {
+        rows.push(ResultRow {
             what: [measure.to_owned(), thousands(cell(0)), cell(3).to_owned()],
             unit: cell(4).to_owned(),
             goal: cell(14).to_owned(),
@@ -156,11 +156,11 @@ fn rows(csv: &str) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn lines(rows: &[&Row]) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+fn lines(rows: &[&ResultRow]) -> Vec<MeasuredLine> {
+    let mut lines: Vec<MeasuredLine> = Vec::new();
     for row in rows {
         let at = lines.iter().position(|line| line.what == row.what).unwrap_or_else(|| {
-            lines.push(Line {
+            lines.push(MeasuredLine {
                 what: row.what.clone(),
                 unit: row.unit.clone(),
                 goal: row.goal.clone(),
@@ -188,8 +188,8 @@ const OF_SETTINGS: [&str; 5] = [
 ];
 
 /// What settings cost, as multiples of the same without any.
-fn with_settings(rows: &[Row]) -> String {
-    let told = |row: &&Row| {
+fn with_settings(rows: &[ResultRow]) -> String {
+    let told = |row: &&ResultRow| {
         let settings = row.settings.as_str();
         !matches!(settings, "" | OLDER) && OF_SETTINGS.contains(&row.what[0].as_str())
     };
@@ -208,7 +208,7 @@ fn with_settings(rows: &[Row]) -> String {
     let mut text = format!("\n| measure | jobs | heap | without | {} |\n", columns.join(" | "));
     let _ = writeln!(text, "|---|---|---|---|{}", "---|".repeat(columns.len()));
     for what in lines {
-        let of_line: Vec<&Row> = rows.iter().filter(told).filter(|row| &row.what == what).collect();
+        let of_line: Vec<&ResultRow> = rows.iter().filter(told).filter(|row| &row.what == what).collect();
         let Some(first) = of_line.first() else { continue };
         let without = Range(first.stock, first.stock);
         let _ = write!(

@@ -15,7 +15,7 @@ use crate::compare::{held, milliseconds, next_cycle, per_job};
 use crate::hosts::{deep_names, fill_granted, fill_pending, fill_running};
 use crate::process::memory;
 use crate::report::Report;
-use crate::samples::{Beside, Row, Samples, Scene};
+use crate::samples::{Beside, MeasureRow, Samples, Scene};
 
 /// Associations, with ten to an account.
 pub const A_THOUSAND_USERS: u32 = 1122;
@@ -182,7 +182,7 @@ impl Side {
         let without = without.measures();
         for ((measure, unit, ours, goal), (_, _, without, _)) in self.measures().into_iter().zip(without) {
             if ours.count() > 0 {
-                report.add(Row {
+                report.add(MeasureRow {
                     measure,
                     scene: scene.clone(),
                     unit,
@@ -296,7 +296,7 @@ pub fn running(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
         ("running: job write lock held", before.job_lock, now.job_lock, Some(GOAL_CHARGING)),
         ("running: association write lock held", before.association_lock, now.association_lock, None),
     ] {
-        report.add(Row {
+        report.add(MeasureRow {
             measure,
             scene: scene.clone(),
             unit: "ms",

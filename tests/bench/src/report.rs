@@ -6,18 +6,18 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::samples::{Beside, Row, Samples};
+use crate::samples::{Beside, MeasureRow, Samples};
 
 /// What was measured so far; each row is printed when it comes.
 #[derive(Debug, Default)]
 pub struct Report {
-    rows: Vec<Row>,
+    rows: Vec<MeasureRow>,
     notes: Vec<String>,
 }
 
 impl Report {
     /// Adds a row and prints it as progress.
-    pub fn add(&mut self, row: Row) {
+    pub fn add(&mut self, row: MeasureRow) {
         eprintln!("{}", line(&row));
         self.rows.push(row);
     }
@@ -98,7 +98,7 @@ impl Report {
         const LINE: usize = 22;
         const LEFT: f64 = 520.0;
         const WIDTH: f64 = 400.0;
-        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.beside == Beside::Stock).collect();
+        let rows: Vec<&MeasureRow> = self.rows.iter().filter(|row| row.beside == Beside::Stock).collect();
         let height = (rows.len() + 2) * LINE;
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1040\" height=\"{height}\" \
@@ -128,7 +128,7 @@ impl Report {
     }
 }
 
-fn label(row: &Row) -> String {
+fn label(row: &MeasureRow) -> String {
     let scene = &row.scene;
     let tres = if scene.tres { ", TRES" } else { "" };
     format!("{}: {} jobs, {} associations{tres}, {}", row.measure, scene.jobs, scene.associations, scene.heap)
@@ -143,7 +143,7 @@ fn spread(samples: &Samples) -> String {
     format!("{:.2} ({:.2}–{:.2})", samples.median(), samples.min(), samples.max())
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &MeasureRow) -> String {
     let scene = &row.scene;
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     [

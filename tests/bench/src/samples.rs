@@ -74,7 +74,7 @@ impl Beside {
 
 /// One quantity, of ours and of what it is compared with.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub struct MeasureRow {
     /// What was measured.
     pub measure: &'static str,
     /// On what.
@@ -91,7 +91,7 @@ pub struct Row {
     pub goal: Option<f64>,
 }
 
-impl Row {
+impl MeasureRow {
     /// Stock's median over ours: above 1 ours is cheaper.
     pub fn ratio(&self) -> f64 {
         self.stock.median() / self.ours.median()

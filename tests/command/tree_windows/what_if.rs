@@ -12,13 +12,13 @@ use crate::site;
 
 #[derive(Parser)]
 #[command(no_binary_name = true)]
-struct Line {
+struct AskedChanges {
     #[command(flatten)]
     changes: Changes,
 }
 
 fn change(words: &[&str]) -> Changes {
-    Line::try_parse_from(words).unwrap().changes
+    AskedChanges::try_parse_from(words).unwrap().changes
 }
 
 fn conf(lines: &str) -> Changes {

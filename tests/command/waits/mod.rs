@@ -11,7 +11,7 @@ use multifactor2_fixtures::random;
 use multifactor2_snapshot::records::Association;
 use serde_json::Value;
 
-use self::place::{association, job, now, small, Job, Place, SACCT};
+use self::place::{association, job, now, small, Job, WaitsHost, SACCT};
 
 /// Who a row is of: of what, its id, account and user.
 type Key = (String, Option<u64>, String, String);
@@ -130,7 +130,7 @@ fn every_cell_is_what_the_jobs_say() {
     for _ in 0..4 {
         let since = now() - rng.i64(86_400..4_000_000);
         let (tree, jobs) = drawn(&mut rng, since);
-        let place = Place::new(tree);
+        let place = WaitsHost::new(tree);
         place.jobs(&jobs);
         let answer = place.answer(since, "");
         let found = rows(&answer);
@@ -185,7 +185,7 @@ fn every_cell_is_what_the_jobs_say() {
 }
 
 /// The table for programs has the numbers of the JSON, and as many cells in each row.
-fn assert_same_for_programs(place: &Place, since: i64, answer: &Value) {
+fn assert_same_for_programs(place: &WaitsHost, since: i64, answer: &Value) {
     let text = place.ask(since, "-P").out;
     let mut lines = text.lines().map(|line| line.split('|').collect::<Vec<_>>());
     assert_eq!(
@@ -218,7 +218,7 @@ fn assert_same_for_programs(place: &Place, since: i64, answer: &Value) {
 }
 
 /// `-A` and `-u` choose the rows that they choose in `tree`, with the same numbers.
-fn assert_filtered(place: &Place, since: i64, whole: &Value) {
+fn assert_filtered(place: &WaitsHost, since: i64, whole: &Value) {
     let whole = rows(whole);
     let plain = |name: &str| {
         !name.is_empty() && !name.contains(|letter: char| " ,\n-".contains(letter) || letter.is_control())
@@ -255,7 +255,7 @@ fn assert_filtered(place: &Place, since: i64, whole: &Value) {
 
 #[test]
 fn months_are_asked_one_after_the_other() {
-    let place = Place::new(small());
+    let place = WaitsHost::new(small());
     let since = now() - 70 * 86_400;
     place.jobs(&[job(3, "u", "a", 60, 100)]);
     let said = place.site.said(
@@ -295,7 +295,7 @@ fn months_are_asked_one_after_the_other() {
 
 #[test]
 fn what_a_job_is() {
-    let place = Place::new(small());
+    let place = WaitsHost::new(small());
     let since = now() - 2 * 86_400;
     // A requeued run, and its second; two tasks of an array; one that ran for less than a second; one that ended before.
     let mut early = job(3, "u", "a", 10, 50);
@@ -338,7 +338,7 @@ fn what_a_job_is() {
 
 #[test]
 fn records_that_cannot_be_are_counted_apart() {
-    let place = Place::new(small());
+    let place = WaitsHost::new(small());
     let since = now() - 2 * 86_400;
     let good = job(3, "u", "a", 100, 10);
     let mut wrong = good.cells(4711);
@@ -362,7 +362,7 @@ fn records_that_cannot_be_are_counted_apart() {
 
 #[test]
 fn no_answer_is_made_of_half_an_answer() {
-    let place = Place::new(small());
+    let place = WaitsHost::new(small());
     let since = now() - 2 * 86_400;
     let good = job(3, "u", "a", 100, 10).cells(1).join("\u{1e}") + "\n";
     let refused = |due: &str, status: i32| {
@@ -412,7 +412,7 @@ fn no_answer_is_made_of_half_an_answer() {
 /// What slurmdbd hides depends on its own `PrivateData`, not on that of slurm.conf, and on who asks.
 #[test]
 fn what_is_missing_is_said() {
-    let place = Place::new(small());
+    let place = WaitsHost::new(small());
     let since = now() - 40 * 86_400;
     let own = "PrivateData=jobs in slurmdbd.conf";
     // Of nobody's rights is nothing hidden from root, who runs the tests.
@@ -475,7 +475,7 @@ fn what_is_missing_is_said() {
 /// No jobs that wait or run: slurmctld has the tree alone to tell.
 #[test]
 fn slurmctld_is_asked_for_the_tree_alone() {
-    let place = Place::new(small());
+    let place = WaitsHost::new(small());
     place.jobs(&[job(6, "ada", "physics", 60, 100)]);
     let since = now() - 2 * 86_400;
     let said = place.ask(since, "--live");
@@ -493,7 +493,7 @@ fn slurmctld_is_asked_for_the_tree_alone() {
 
 #[test]
 fn it_is_said_how_many_were_read() {
-    let place = Place::new(small());
+    let place = WaitsHost::new(small());
     let lines = (0..6000).map(|id| job(3, "u", "a", 1, 1).cells(id).join("\u{1e}") + "\n");
     place.site.write("jobs", &lines.collect::<String>());
     place
@@ -509,7 +509,7 @@ fn it_is_said_how_many_were_read() {
 
 #[test]
 fn a_page_has_the_same_rows() {
-    let place = Place::new(small());
+    let place = WaitsHost::new(small());
     let jobs = [job(3, "u", "a", 100, 10), job(99, "<b>", "<script>", 1, 1)];
     place.jobs(&jobs);
     let since = now() - 2 * 86_400;

@@ -78,12 +78,12 @@ impl Job {
 }
 
 /// A host with a tree, jobs and a slurmdbd.
-pub struct Place {
+pub struct WaitsHost {
     pub site: Site,
     pub tree: Vec<Association>,
 }
 
-impl Place {
+impl WaitsHost {
     pub fn new(tree: Vec<Association>) -> Self {
         let site = Site::new();
         for (name, script) in [("sacct", SACCT), ("sacctmgr", SACCTMGR)] {

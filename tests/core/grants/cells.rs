@@ -1,6 +1,6 @@
 //! The cells of the definitions: 1,200 for the twelve months of 2027, in seconds of the unit.
 
-use multifactor2_core::rules::grants::{Adjust, Grant, Pace, Periods, Rule, Split, Standing};
+use multifactor2_core::rules::grants::{Adjust, Grant, GrantStanding, Pace, Periods, Rule, Split};
 use multifactor2_core::settings::value::Date;
 use num_rational::BigRational;
 
@@ -28,7 +28,7 @@ fn month(grant: &Grant, month: usize) -> i64 {
 }
 
 #[track_caller]
-fn stands(grant: &Grant, used: &[i128], at: i64) -> Standing {
+fn stands(grant: &Grant, used: &[i128], at: i64) -> GrantStanding {
     grant.standing(used, at).expect("within the grant")
 }
 

@@ -128,7 +128,7 @@ const IDLE: &[(&str, &str)] = &[
 
 /// A row of rows.tsv.
 #[derive(Debug)]
-struct Row {
+struct TsvRow {
     there: String,
     system: String,
     section: String,
@@ -138,7 +138,7 @@ struct Row {
 }
 
 /// All rows of the file.
-fn rows() -> Vec<Row> {
+fn rows() -> Vec<TsvRow> {
     let text = project::read("tests/core/rows.tsv");
     let mut lines = text.lines();
     assert!(lines.next().is_some_and(|line| line.starts_with('#')), "the first line names the columns");
@@ -157,14 +157,14 @@ fn rows() -> Vec<Row> {
             let tests = cells[4].split(", ").map(str::to_owned).collect();
             let mut next = cells.into_iter();
             let mut next = || next.next().unwrap_or_default();
-            Row { there: next(), system: next(), section: next(), tests, reasons }
+            TsvRow { there: next(), system: next(), section: next(), tests, reasons }
         })
         .collect()
 }
 
 /// The rows of the page that have a name, with those below them that have none.
-fn page() -> Vec<(String, Vec<coming_from::Row>)> {
-    let mut page: Vec<(String, Vec<coming_from::Row>)> = Vec::new();
+fn page() -> Vec<(String, Vec<coming_from::ComingRow>)> {
+    let mut page: Vec<(String, Vec<coming_from::ComingRow>)> = Vec::new();
     for row in coming_from::rows() {
         match page.last_mut() {
             Some((there, below)) if *there == row.there => below.push(row),
@@ -201,7 +201,7 @@ fn every_row_has_its_place_and_test() {
         .into_iter()
         .map(|(path, text)| (path.to_string_lossy().into_owned(), text))
         .collect();
-    for (Row { there, system, tests, .. }, (_, below)) in rows.iter().zip(&page) {
+    for (TsvRow { there, system, tests, .. }, (_, below)) in rows.iter().zip(&page) {
         assert!(SYSTEMS.contains(&system.as_str()), "{there}: no system is called {system}");
         let has = |whose: &[Whose]| below.iter().any(|row| whose.contains(&row.whose));
         for (whose, test) in [
@@ -247,7 +247,7 @@ fn citations() {
         assert!(!is_citation(wrong), "{wrong}");
     }
     let mut count = 0;
-    for (Row { there, reasons, .. }, (_, below)) in rows().iter().zip(page()) {
+    for (TsvRow { there, reasons, .. }, (_, below)) in rows().iter().zip(page()) {
         let is_no = below.iter().any(|row| matches!(row.whose, Whose::No | Whose::NotYet));
         assert_eq!(is_no, !reasons.is_empty(), "{there}: citations are for what is not possible");
         let Some((why, places)) = reasons.split_last() else { continue };
@@ -272,7 +272,7 @@ struct Piece {
 struct Lines<'l>(Vec<Vec<&'l str>>);
 
 impl<'l> Lines<'l> {
-    fn of(row: &'l coming_from::Row) -> Self {
+    fn of(row: &'l coming_from::ComingRow) -> Self {
         Self(row.lines.iter().map(|line| line.split(' ').collect()).collect())
     }
 

@@ -3,35 +3,23 @@
 use std::fs;
 
 use multifactor2_core::rules::sums::Sums;
-use multifactor2_core::rules::sums_file::parse;
-use slurm_inproc::{state, Association, Conf, Extended, Host, HostResult, Job, Partition, Plugin, Qos};
+use slurm_inproc::{state, Association, Conf, Extended, Host, HostResult, Partition, Qos};
 
-use crate::lives::{at_every_lock, save_in_cycle, Lives};
-use crate::setup::{plugins, running, NOW};
+use crate::driver::{Accident, Lives};
+use crate::setup::{cycle_at, end_job, running, ASSOCIATIONS, NOW};
 
 const CPU: u32 = 1;
 const MEM: u32 = 2;
 const NODE: u32 = 4;
 const TWO: &str = "UsageMeasure=dominant\nDominantTRES=cpu,node\n";
-const ASSOCIATIONS: u16 = 1;
-const DAILY: u16 = 2;
 
-fn lives<'p>(plugin: &'p Plugin, conf: Conf, settings: &str) -> HostResult<Lives<'p>> {
-    let mut lives = Lives::new(plugin, conf)?;
-    settings.clone_into(&mut lives.settings);
-    Ok(lives)
+/// A cluster that has something.
+fn totals(host: &mut Host) -> HostResult<()> {
+    host.tres_totals(&[(CPU, 100), (MEM, 1000), (NODE, 10)])
 }
 
-/// A process of a cluster that has something.
-fn start(lives: &Lives<'_>, now: i64, jobs: &[Job]) -> HostResult<Host> {
-    let mut host = lives.start(now, jobs)?;
-    host.tres_totals(&[(CPU, 100), (MEM, 1000), (NODE, 10)])?;
-    Ok(host)
-}
-
-fn saved(lives: &Lives<'_>) -> Sums {
-    let text = fs::read_to_string(lives.state.path().join("multifactor2_usage")).expect("the file is there");
-    parse(&text).unwrap_or_else(|problem| panic!("{problem}: {text}")).0
+fn lives(conf: Conf, settings: &str) -> HostResult<Lives> {
+    Ok(Lives { cluster: totals, ..Lives::new(conf, settings)? })
 }
 
 /// What an association has used in seconds, which must be the same of all TRES: a job has four processors and a node.
@@ -45,11 +33,6 @@ fn seconds(sums: &Sums, id: u32) -> f64 {
         }
         other => panic!("{other:?}"),
     }
-}
-
-fn end(host: &mut Host, job: u32, at: i64) -> HostResult<()> {
-    host.jobs(&[Job::new(job).state(state::COMPLETE).end_time(at)])?;
-    host.job_end(job)
 }
 
 /// Normalised usage of the associations 1 to 4, as `sshare` shows it.
@@ -69,9 +52,9 @@ fn assert_norms(found: [f64; 4], expected: [f64; 4], what: &str) {
 }
 
 /// Sixty cycles with jobs that start and end, in a QOS with a factor: what `sshare` shows of each association in each of them.
-fn many_cycles(plugin: &Plugin, settings: &str, weights: &str) -> HostResult<Vec<[f64; 4]>> {
-    let lives = lives(plugin, Conf::new().decay_half_life(3600_u32), settings)?;
-    let mut host = start(&lives, NOW, &[])?;
+fn many_cycles(settings: &str, weights: &str) -> HostResult<Vec<[f64; 4]>> {
+    let lives = lives(Conf::new().decay_half_life(3600_u32), settings)?;
+    let mut host = lives.prepare(NOW, &[])?;
     host.partition(&Partition::new("billed").tres([(CPU, 100), (NODE, 10)]).billing_weights(weights))?;
     host.qos(&Qos::new(2_u32).name("half").usage_factor(0.7))?;
     host.init()?;
@@ -83,11 +66,9 @@ fn many_cycles(plugin: &Plugin, settings: &str, weights: &str) -> HostResult<Vec
         now += 200 + i64::from(round % 7) * 31;
         if round >= 4 {
             let over = now - i64::from(round % 5) * 17;
-            host.set_clock(over)?;
-            end(&mut host, round - 3, over)?;
+            end_job(&mut host, round - 3, over)?;
         }
-        host.set_clock(now)?;
-        host.cycle()?;
+        cycle_at(&mut host, now)?;
         for id in 1..=4 {
             let shown = host.dump_association(id)?;
             let [norm, effective, level] =
@@ -101,10 +82,9 @@ fn many_cycles(plugin: &Plugin, settings: &str, weights: &str) -> HostResult<Vec
 
 #[test]
 fn one_tres_is_what_billing_is_with_weights_for_it_alone() -> HostResult<()> {
-    let [_, ours] = plugins()?;
     for (name, weights) in [("cpu", "CPU=1.5"), ("node", "Node=2.0"), ("mem=3", "Mem=0.25")] {
-        let billing = many_cycles(&ours, "", weights)?;
-        let dominant = many_cycles(&ours, &format!("UsageMeasure=dominant\nDominantTRES={name}\n"), weights)?;
+        let billing = many_cycles("", weights)?;
+        let dominant = many_cycles(&format!("UsageMeasure=dominant\nDominantTRES={name}\n"), weights)?;
         for (at, (ours, due)) in dominant.iter().zip(&billing).enumerate() {
             for (found, due) in ours.iter().zip(due) {
                 assert!((found - due).abs() <= 1e-12 * due, "{name}, row {at}: {ours:?}, not {due:?}");
@@ -119,7 +99,6 @@ fn one_tres_is_what_billing_is_with_weights_for_it_alone() -> HostResult<()> {
 /// A tenth of the processors and a tenth of the memory are a tenth; with `MAX_TRES` they would be a fifth.
 #[test]
 fn jobs_that_need_different_things_are_no_burden_to_each_other() -> HostResult<()> {
-    let [_, ours] = plugins()?;
     let job = |id, association, tres: [(u32, u64); 2]| running(id, association, NOW).tres_allocated(tres);
     let jobs = [
         job(1, 3, [(CPU, 10), (MEM, 0)]),
@@ -133,13 +112,11 @@ fn jobs_that_need_different_things_are_no_burden_to_each_other() -> HostResult<(
         ("mem", [1.0, 1.0, 1.0, 0.0]),
     ] {
         let settings = format!("UsageMeasure=dominant\nDominantTRES={list}\n");
-        let lives = lives(&ours, Conf::new(), &settings)?;
-        let mut host = start(&lives, NOW, &jobs)?;
-        host.init()?;
+        let lives = lives(Conf::new(), &settings)?;
+        let mut host = lives.start(NOW, &jobs)?;
         assert_norms(norms(&mut host)?, [0.0; 4], "nothing could have been used yet");
         for cycle in 1..=3 {
-            host.set_clock(NOW + 300 * cycle)?;
-            host.cycle()?;
+            cycle_at(&mut host, NOW + 300 * cycle)?;
             assert_norms(norms(&mut host)?, expected, list);
         }
         // Somebody new, between two cycles: what is known stays.
@@ -159,149 +136,64 @@ fn jobs_that_need_different_things_are_no_burden_to_each_other() -> HostResult<(
 
 #[test]
 fn every_second_of_a_running_job_counts_once_wherever_the_process_ends() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let jobs = [running(1, 3, NOW), running(2, 4, NOW)];
-    let locks = at_every_lock(|lock, end| {
-        let lives = lives(&ours, Conf::new(), TWO)?;
-        let mut first = start(&lives, NOW, &jobs)?;
-        first.init()?;
-        if !save_in_cycle(&lives, first, NOW + 300, lock, end)? {
-            return Ok(false);
-        }
-        let mut second = start(&lives, NOW + 300, &jobs)?;
-        second.init()?;
-        assert_norms(norms(&mut second)?, [1.0, 1.0, 0.5, 0.5], &format!("lock {lock}, {end:?}, at once"));
-        second.set_clock(NOW + 1000)?;
-        second.cycle()?;
-        let sums = saved(&lives);
-        assert_eq!([3, 4].map(|id| seconds(&sums, id)), [1000.0; 2], "lock {lock}, {end:?}");
-        assert_eq!(sums.given(), [100_000.0, 10_000.0], "lock {lock}, {end:?}");
-        second.quit()?;
-        Ok(true)
-    })?;
-    assert!(locks >= 7, "{locks}");
-    Ok(())
+    Accident { settings: TWO, cluster: totals, ..Accident::default() }.at_every_lock(|lives, second, at| {
+        assert_norms(norms(second)?, [1.0, 1.0, 0.5, 0.5], &format!("{at}, at once"));
+        cycle_at(second, NOW + 1000)?;
+        let sums = lives.sums();
+        assert_eq!([3, 4].map(|id| seconds(&sums, id)), [1000.0; 2], "{at}");
+        assert_eq!(sums.given(), [100_000.0, 10_000.0], "{at}");
+        Ok(())
+    })
 }
 
-/// As for the sums of targets: at the n-th point of a cycle at which nothing is held.
 #[test]
 fn a_job_that_ends_counts_once_whether_slurmctld_remembers_its_end_or_not() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let jobs = [running(1, 3, NOW), running(2, 4, NOW)];
-    for moment in 1.. {
-        for (regular, remembered) in [(true, true), (true, false), (false, true), (false, false)] {
-            let lives = lives(&ours, Conf::new(), TWO)?;
-            let mut first = start(&lives, NOW, &jobs)?;
-            first.init()?;
-            first.set_clock(NOW + 300)?;
-            let (before, reached) = first.start_cycle_until_free(moment)?;
-            if !reached {
-                assert!(moment > 8, "{moment} moments");
-                return Ok(());
-            }
-            first.set_clock(NOW + 305)?;
-            end(&mut first, 2, NOW + 305)?;
-            first.save()?;
-            first.go_on()?;
-            first.finish_cycle(before)?;
-            if regular {
-                first.fini()?;
-            }
-            drop(first);
-            let what = format!("moment {moment}, regular: {regular}, remembered: {remembered}");
-            let again = if remembered { &jobs[..1] } else { &jobs[..] };
-            let mut second = start(&lives, NOW + 400, again)?;
-            second.init()?;
-            if !remembered {
-                second.set_clock(NOW + 500)?;
-                end(&mut second, 2, NOW + 500)?;
-            }
-            second.set_clock(NOW + 1000)?;
-            second.cycle()?;
-            let sums = saved(&lives);
-            assert_eq!(seconds(&sums, 3), 1000.0, "{what}");
-            let found = seconds(&sums, 4);
-            // What ran after the cycle of a killed process may be lost, as in slurmctld.
-            let due: &[f64] = match (regular, remembered) {
-                (_, false) => &[500.0],
-                (true, true) => &[305.0],
-                (false, true) => &[300.0, 305.0],
-            };
-            assert!(due.iter().any(|due| (found - due).abs() < 1e-6), "{what}: {found}");
-            second.quit()?;
-        }
-    }
-    Ok(())
+    Accident { settings: TWO, cluster: totals, ..Accident::default() }
+        .a_job_ends(|lives| [3, 4].map(|id| seconds(&lives.sums(), id)))
 }
 
 #[test]
 fn usage_is_reset_with_that_of_slurmctld_and_exactly_once() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let first = lives(&ours, Conf::new(), TWO)?;
-    let mut host = start(&first, NOW, &[running(1, 3, NOW), running(2, 4, NOW)])?;
-    host.init()?;
-    host.set_clock(NOW + 300)?;
-    host.cycle()?;
+    let first = lives(Conf::new(), TWO)?;
+    let mut host = first.start(NOW, &[running(1, 3, NOW), running(2, 4, NOW)])?;
+    cycle_at(&mut host, NOW + 300)?;
     host.reset_usage(3)?;
-    host.set_clock(NOW + 400)?;
-    host.cycle()?;
-    assert_eq!([3, 4].map(|id| seconds(&saved(&first), id)), [100.0, 400.0]);
+    cycle_at(&mut host, NOW + 400)?;
+    assert_eq!([3, 4].map(|id| seconds(&first.sums(), id)), [100.0, 400.0]);
     assert_norms(norms(&mut host)?, [1.0, 1.0, 0.2, 0.8], "reset by sacctmgr");
     host.quit()?;
     // PriorityUsageResetPeriod, wherever a save falls into the cycle that does it.
-    let midnight = NOW - NOW % 86_400 + 86_400;
-    let jobs = [running(1, 3, midnight - 500)];
-    at_every_lock(|lock, end| {
-        let lives = lives(&ours, Conf::new().reset_period(DAILY), TWO)?;
-        let mut first = start(&lives, midnight - 400, &jobs)?;
-        first.init()?;
-        first.save()?;
-        if !save_in_cycle(&lives, first, midnight + 10, lock, end)? {
-            return Ok(false);
-        }
-        let mut second = start(&lives, midnight + 600, &jobs)?;
-        second.init()?;
-        // The cycle of the reset counts all of its period, as in slurmctld.
-        let sums = saved(&lives);
-        assert_eq!(
-            (seconds(&sums, 3), sums.given()),
-            (1000.0, &[100_000.0, 10_000.0][..]),
-            "lock {lock}, {end:?}"
-        );
-        second.quit()?;
-        Ok(true)
+    Accident { settings: TWO, cluster: totals, ..Accident::over_midnight() }.at_every_lock(|lives, _, at| {
+        let sums = lives.sums();
+        assert_eq!((seconds(&sums, 3), sums.given()), (1000.0, &[100_000.0, 10_000.0][..]), "{at}");
+        Ok(())
     })
-    .map(drop)
 }
 
 /// slurmctld reports no ends then, and charges nothing for the last seconds.
 #[test]
 fn without_limits_jobs_count_until_their_end_and_once() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let lives = lives(&ours, Conf::new().enforce(ASSOCIATIONS), TWO)?;
-    let mut host = start(&lives, NOW, &[running(1, 3, NOW), running(2, 4, NOW)])?;
-    host.init()?;
+    let lives = lives(Conf::new().enforce(ASSOCIATIONS), TWO)?;
+    let mut host = lives.start(NOW, &[running(1, 3, NOW), running(2, 4, NOW)])?;
     for at in [100, 300, 400] {
         if at == 300 {
             host.jobs(&[running(2, 4, NOW).state(state::COMPLETE).end_time(NOW + 150)])?;
         }
-        host.set_clock(NOW + at)?;
-        host.cycle()?;
+        cycle_at(&mut host, NOW + at)?;
     }
-    assert_eq!([3, 4].map(|id| seconds(&saved(&lives), id)), [400.0, 150.0]);
+    assert_eq!([3, 4].map(|id| seconds(&lives.sums(), id)), [400.0, 150.0]);
     host.quit().map(drop)
 }
 
 #[test]
 fn it_comes_and_goes_with_a_reconfigure_and_a_tres_that_is_not_there_is_said_once() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let lives = lives(&ours, Conf::new(), "")?;
+    let lives = lives(Conf::new(), "")?;
     let job = |id, association, cpus: u32, nodes: u64| {
         let job = running(id, association, NOW).total_cpus(cpus);
         job.tres_allocated([(CPU, u64::from(cpus)), (NODE, nodes)])
     };
     let jobs = [job(1, 3, 30, 1), job(2, 4, 10, 3)];
-    let mut host = start(&lives, NOW, &jobs)?;
+    let mut host = lives.prepare(NOW, &jobs)?;
     let conf = host.directory().join("multifactor2.conf");
     fs::write(&conf, "")?;
     host.init()?;
@@ -316,13 +208,12 @@ fn it_comes_and_goes_with_a_reconfigure_and_a_tres_that_is_not_there_is_said_onc
         fs::write(&conf, settings)?;
         host.reconfigure(true)?;
         for at in [at, at + 50] {
-            host.set_clock(NOW + at)?;
-            host.cycle()?;
+            cycle_at(&mut host, NOW + at)?;
             assert_norms(norms(&mut host)?, expected, settings);
         }
         let is_kept = settings.starts_with("UsageMeasure");
-        assert!(!is_kept || lives.state.path().join("multifactor2_usage").exists(), "{settings}");
-        assert!(at > 100 || !lives.state.path().join("multifactor2_usage").exists());
+        assert!(!is_kept || lives.file("multifactor2_usage").exists(), "{settings}");
+        assert!(at > 100 || !lives.file("multifactor2_usage").exists());
     }
     let log = host.quit()?;
     assert_eq!(log.matches("DominantTRES=gres/none: the cluster has no such TRES").count(), 2, "{log}");

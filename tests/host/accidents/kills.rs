@@ -1,38 +1,28 @@
 //! slurmctld is killed and started again with what it had saved.
 
-use slurm_inproc::{Conf, HostResult, Options, Plugin};
+use slurm_inproc::{Conf, HostResult, Plugin};
 
-use crate::setup::{host, plugins, running, usage, CPUS, NOW};
+use crate::driver::Lives;
+use crate::setup::{cycle_at, plugins, running, usage, CPUS, NOW};
 
 /// Usage after a kill at `killed` and a start at 1000 seconds, with cycles every 300 seconds and usage that slurmctld had
 /// saved at `saved`, in seconds of the job that runs all the time.
 fn after_kill(plugin: &Plugin, saved: i64, killed: i64) -> HostResult<f64> {
-    let state = tempfile::tempdir()?;
-    let place = Conf::new().state_save_location(state.path().display().to_string());
-    {
-        let mut first = host(&Options::new(plugin.clone()))?;
-        first.configure(&place)?;
-        first.jobs(&[running(1, 3, NOW)])?;
-        first.init()?;
-        for second in 1..=killed {
-            if second == saved {
-                first.set_clock(NOW + second)?;
-                first.save()?;
-            }
-            if second % 300 == 0 {
-                first.set_clock(NOW + second)?;
-                first.cycle()?;
-            }
+    let mut lives = Lives::new(Conf::new(), "")?;
+    lives.plugin = plugin.clone();
+    let jobs = [running(1, 3, NOW)];
+    let mut first = lives.start(NOW, &jobs)?;
+    for second in 1..=killed {
+        if second == saved {
+            first.set_clock(NOW + second)?;
+            first.save()?;
         }
-        // Dropped: killed.
+        if second % 300 == 0 {
+            cycle_at(&mut first, NOW + second)?;
+        }
     }
-    let mut options = Options::new(plugin.clone());
-    options.clock = NOW + 1000;
-    let mut second = host(&options)?;
-    second.configure(&place)?;
-    second.load()?;
-    second.jobs(&[running(1, 3, NOW)])?;
-    second.init()?;
+    drop(first);
+    let mut second = lives.start(NOW + 1000, &jobs)?;
     let charged = usage(&mut second, 3)? / CPUS;
     second.quit()?;
     Ok(charged)
@@ -63,29 +53,19 @@ fn usage_that_was_saved_at_the_second_of_a_cycle_and_before_it_is_charged_once()
 
 #[test]
 fn a_second_kill_before_anything_is_saved_changes_nothing() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let state = tempfile::tempdir()?;
-    let place = Conf::new().state_save_location(state.path().display().to_string());
+    let lives = Lives::new(Conf::new(), "")?;
     for (start, lost) in [(0, 0), (700, 600), (1400, 1300), (2100, 2000)] {
-        let mut options = Options::new(ours.clone());
-        options.clock = NOW + start;
-        let mut life = host(&options)?;
-        life.configure(&place)?;
-        life.load()?;
-        life.jobs(&[running(1, 3, NOW)])?;
-        life.init()?;
+        let now = NOW + i64::from(start);
+        let mut life = lives.start(now, &[running(1, 3, NOW)])?;
         if start == 0 {
             life.save()?;
         }
         let told = format!("running jobs are charged from {lost} s before the last cycle on");
         assert_eq!(life.log().contains(&told), start > 0, "started at {start}: {}", life.log());
-        for _ in 0..2 {
-            life.advance(300)?;
-            life.cycle()?;
+        for seconds in [300, 600] {
+            cycle_at(&mut life, now + seconds)?;
         }
-        #[expect(clippy::cast_precision_loss, reason = "seconds")]
-        let expected = (start + 600) as f64 * CPUS;
-        assert_eq!(usage(&mut life, 3)?, expected, "started at {start}");
+        assert_eq!(usage(&mut life, 3)?, f64::from(start + 600) * CPUS, "started at {start}");
     }
     Ok(())
 }

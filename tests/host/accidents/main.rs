@@ -6,9 +6,9 @@
 mod books;
 mod clocks;
 mod dominant;
+mod driver;
 mod exhaustion;
 mod kills;
-mod lives;
 mod minimum;
 mod once;
 mod own_usage;

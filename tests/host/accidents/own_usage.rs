@@ -1,38 +1,21 @@
 //! Our own sums of usage: the same as slurmctld's where it has such, and every second of every job once, whatever happens.
 
 use std::fs;
-use std::path::Path;
 
 use multifactor2_core::rules::sums::{Model, Readings};
-use multifactor2_core::rules::sums_file::parse;
-use slurm_inproc::{state, Conf, Host, HostResult, Job, Plugin};
+use slurm_inproc::{state, Conf, Host, HostResult, Job};
 
-use crate::lives::{at_every_lock, first_life, save_in_cycle, Lives};
-use crate::setup::{plugins, running, usage, CPUS, NOW};
+use crate::driver::{early_save, Accident, Lives, Step};
+use crate::setup::{cycle_at, end_job, running, usage, ASSOCIATIONS, CPUS, NOW};
 
 /// Half-life usage of billing, and windows of the same.
 const BILLING: &str =
     "Target=Partition Name=batch Percent=50\nTarget=User Name=alice Percent=50 Window=yes\n\
                        TargetWindow=00:10:00\nTargetDepth=1000\n";
 const ALL: Model = Model::Windows { decay: 1.0 };
-const DAILY: u16 = 2;
-const ASSOCIATIONS: u16 = 1;
 
-fn lives(plugin: &Plugin, conf: Conf) -> HostResult<Lives<'_>> {
-    let mut lives = Lives::new(plugin, conf)?;
-    BILLING.clone_into(&mut lives.settings);
-    Ok(lives)
-}
-
-/// What the file says.
-fn saved(state: &Path, model: Model) -> Readings {
-    let text = fs::read_to_string(state.join("multifactor2_usage")).expect("the file is there");
-    parse(&text).unwrap_or_else(|problem| panic!("{problem}: {text}")).0.readings(model)
-}
-
-fn end(host: &mut Host, job: u32, at: i64) -> HostResult<()> {
-    host.jobs(&[Job::new(job).state(state::COMPLETE).end_time(at)])?;
-    host.job_end(job)
+fn saved(lives: &Lives, model: Model) -> Readings {
+    lives.sums().readings(model)
 }
 
 #[track_caller]
@@ -42,11 +25,9 @@ fn assert_same(ours: f64, theirs: f64, what: &str) {
 
 #[test]
 fn half_life_sums_are_the_usage_of_slurmctld() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let lives = lives(&ours, Conf::new().decay_half_life(3600_u32))?;
+    let lives = Lives::new(Conf::new().decay_half_life(3600_u32), BILLING)?;
     let mut now = NOW;
     let mut host = lives.start(now, &[])?;
-    host.init()?;
     for round in 0..60_u32 {
         // Each job runs for some cycles, and ends between two.
         let start = now;
@@ -54,12 +35,10 @@ fn half_life_sums_are_the_usage_of_slurmctld() -> HostResult<()> {
         now += 200 + i64::from(round % 7) * 31;
         if round >= 4 {
             let over = now - i64::from(round % 5) * 17;
-            host.set_clock(over)?;
-            end(&mut host, round - 3, over)?;
+            end_job(&mut host, round - 3, over)?;
         }
-        host.set_clock(now)?;
-        host.cycle()?;
-        let sums = saved(lives.state.path(), Model::HalfLife);
+        cycle_at(&mut host, now)?;
+        let sums = saved(&lives, Model::HalfLife);
         for id in 1..=4 {
             let theirs = usage(&mut host, id)?;
             assert_same(
@@ -83,25 +62,25 @@ fn half_life_sums_are_the_usage_of_slurmctld() -> HostResult<()> {
 /// A TRES, also where limits are not enforced; windows have elapsed time times count.
 #[test]
 fn windows_have_what_ran_in_them_times_the_count() -> HostResult<()> {
-    let [_, ours] = plugins()?;
     for (metric, count, total) in [("cpu", 4.0, 100_u64), ("node", 1.0, 10)] {
-        let mut lives = Lives::new(&ours, Conf::new())?;
-        lives.settings =
+        let settings =
             format!("Target=User Name=alice Percent=50\nTargetUsage=window\nTargetWindow=00:10:00\nTargetMetric={metric}\n");
+        let lives = Lives::new(Conf::new(), &settings)?;
         let begin = NOW - NOW % 600;
-        let mut host = lives.start(begin + 100, &[running(1, 3, begin + 50)])?;
+        let mut host = lives.prepare(begin + 100, &[running(1, 3, begin + 50)])?;
         host.tres_totals(&[(1, 100), (4, 10)])?;
         host.init()?;
         for now in [begin + 400, begin + 1500, begin + 1900] {
             host.set_clock(now)?;
             if now == begin + 1900 {
-                end(&mut host, 1, begin + 1850)?;
+                host.jobs(&[Job::new(1_u32).state(state::COMPLETE).end_time(begin + 1850)])?;
+                host.job_end(1)?;
             }
             host.cycle()?;
         }
         // What ran before the first start is counted from the start of the job on, as nothing was saved.
         for (decay, seconds) in [(1.0, 1800.0), (0.0, 50.0), (0.5, 50.0 + 300.0 + 150.0 + 550.0 / 8.0)] {
-            let sums = saved(lives.state.path(), Model::Windows { decay });
+            let sums = saved(&lives, Model::Windows { decay });
             assert_eq!(sums.all, seconds * count, "{metric}, {decay}");
             assert_eq!(sums.associations[&1], seconds * count, "{metric}, {decay}: root");
             assert_eq!(sums.qos[&1], seconds * count, "{metric}, {decay}: QOS");
@@ -109,7 +88,7 @@ fn windows_have_what_ran_in_them_times_the_count() -> HostResult<()> {
         // From the first cycle on.
         #[expect(clippy::cast_precision_loss, reason = "small")]
         let capacity = total as f64 * 1800.0;
-        assert_eq!(saved(lives.state.path(), ALL).capacity, capacity, "{metric}");
+        assert_eq!(saved(&lives, ALL).capacity, capacity, "{metric}");
         host.quit()?;
     }
     Ok(())
@@ -117,118 +96,53 @@ fn windows_have_what_ran_in_them_times_the_count() -> HostResult<()> {
 
 #[test]
 fn without_targets_that_need_them_there_is_no_file() -> HostResult<()> {
-    let [_, ours] = plugins()?;
     for settings in ["", "Target=User Name=alice Percent=50\nTarget=QOS Name=normal Percent=5\n"] {
-        let mut lives = Lives::new(&ours, Conf::new())?;
-        settings.clone_into(&mut lives.settings);
+        let lives = Lives::new(Conf::new(), settings)?;
         let mut host = lives.start(NOW, &[running(1, 3, NOW)])?;
-        host.init()?;
-        host.set_clock(NOW + 300)?;
-        host.cycle()?;
+        cycle_at(&mut host, NOW + 300)?;
         host.quit()?;
-        assert!(!lives.state.path().join("multifactor2_usage").exists(), "{settings}");
+        assert!(!lives.file("multifactor2_usage").exists(), "{settings}");
     }
     Ok(())
 }
 
 #[test]
 fn every_second_of_a_running_job_counts_once_wherever_the_process_ends() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let jobs = [running(1, 3, NOW), running(2, 4, NOW)];
-    for early_save in [false, true] {
-        let locks = at_every_lock(|lock, end| {
-            let lives = lives(&ours, Conf::new())?;
-            if !first_life(&lives, &jobs, early_save, lock, end)? {
-                return Ok(false);
-            }
-            let mut second = lives.start(NOW + 300, &jobs)?;
-            second.init()?;
-            assert_eq!(saved(lives.state.path(), ALL).all, 600.0 * CPUS, "lock {lock}, {end:?}, at once");
-            second.set_clock(NOW + 1000)?;
-            second.cycle()?;
-            let sums = saved(lives.state.path(), ALL);
+    let nothing: Step = |_| Ok(());
+    for before in [nothing, early_save] {
+        let accident = Accident { settings: BILLING, before, ..Accident::default() };
+        accident.at_every_lock(|lives, second, at| {
+            assert_eq!(saved(lives, ALL).all, 600.0 * CPUS, "{at}, at once");
+            cycle_at(second, NOW + 1000)?;
+            let sums = saved(lives, ALL);
             let of = |id| sums.associations[&id];
-            assert_eq!([of(1), of(3)], [2000.0 * CPUS, 1000.0 * CPUS], "lock {lock}, {end:?}");
-            let halflife = saved(lives.state.path(), Model::HalfLife);
-            assert_eq!(halflife.partitions["batch"], 2000.0 * CPUS, "lock {lock}, {end:?}");
-            second.quit()?;
-            Ok(true)
+            assert_eq!([of(1), of(3)], [2000.0 * CPUS, 1000.0 * CPUS], "{at}");
+            let halflife = saved(lives, Model::HalfLife);
+            assert_eq!(halflife.partitions["batch"], 2000.0 * CPUS, "{at}");
+            Ok(())
         })?;
-        assert!(locks >= 7, "{locks}");
     }
     Ok(())
 }
 
-/// Ends a job at the n-th point of a cycle at which nothing is held; then the process ends, and slurmctld remembers that the
-/// job has ended or starts it again as running.
 #[test]
 fn a_job_that_ends_counts_once_whether_slurmctld_remembers_its_end_or_not() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let jobs = [running(1, 3, NOW), running(2, 4, NOW)];
-    for moment in 1.. {
-        for (regular, remembered) in [(true, true), (true, false), (false, true), (false, false)] {
-            let lives = lives(&ours, Conf::new())?;
-            let mut first = lives.start(NOW, &jobs)?;
-            first.init()?;
-            first.set_clock(NOW + 100)?;
-            first.cycle()?;
-            first.set_clock(NOW + 300)?;
-            let (before, reached) = first.start_cycle_until_free(moment)?;
-            if !reached {
-                assert!(moment > 8, "{moment} moments");
-                return Ok(());
-            }
-            // Five seconds after the time of the cycle.
-            first.set_clock(NOW + 305)?;
-            end(&mut first, 2, NOW + 305)?;
-            first.save()?;
-            first.go_on()?;
-            first.finish_cycle(before)?;
-            if regular {
-                first.fini()?;
-            }
-            drop(first);
-            let what = format!("moment {moment}, regular: {regular}, remembered: {remembered}");
-            let again = if remembered { &jobs[..1] } else { &jobs[..] };
-            let mut second = lives.start(NOW + 400, again)?;
-            second.init()?;
-            if !remembered {
-                second.set_clock(NOW + 500)?;
-                end(&mut second, 2, NOW + 500)?;
-            }
-            second.set_clock(NOW + 1000)?;
-            second.cycle()?;
-            let sums = saved(lives.state.path(), ALL);
-            assert_eq!(sums.associations[&3], 1000.0 * CPUS, "{what}");
-            let found = sums.associations[&4] / CPUS;
-            // What ran after the cycle of a killed process may be lost, as in slurmctld.
-            let due: &[f64] = match (regular, remembered) {
-                (_, false) => &[500.0],
-                (true, true) => &[305.0],
-                (false, true) => &[300.0, 305.0],
-            };
-            assert!(due.contains(&found), "{what}: {found}");
-            second.quit()?;
-        }
-    }
-    Ok(())
+    let before: Step = |host| cycle_at(host, NOW + 100);
+    Accident { settings: BILLING, before, ..Accident::default() }
+        .a_job_ends(|lives| [3, 4].map(|id| saved(lives, ALL).associations[&id] / CPUS))
 }
 
 #[test]
 fn a_reset_by_sacctmgr_is_one_of_our_sums_too() -> HostResult<()> {
-    let [_, ours] = plugins()?;
     for restart in [None, Some(true), Some(false)] {
-        let lives = lives(&ours, Conf::new())?;
+        let lives = Lives::new(Conf::new(), BILLING)?;
         let jobs = [running(1, 3, NOW), running(2, 4, NOW)];
         let mut host = lives.start(NOW, &jobs)?;
-        host.init()?;
-        host.set_clock(NOW + 300)?;
-        host.cycle()?;
+        cycle_at(&mut host, NOW + 300)?;
         if restart == Some(false) {
             // What is loaded does not include the last cycle: nothing can be compared, and nothing is reset.
             host.save()?;
-            host.set_clock(NOW + 600)?;
-            host.cycle()?;
+            cycle_at(&mut host, NOW + 600)?;
         }
         if restart != Some(false) {
             host.reset_usage(3)?;
@@ -239,11 +153,9 @@ fn a_reset_by_sacctmgr_is_one_of_our_sums_too() -> HostResult<()> {
             }
             drop(host);
             host = lives.start(NOW + 700, &jobs)?;
-            host.init()?;
         }
-        host.set_clock(NOW + 1000)?;
-        host.cycle()?;
-        let sums = saved(lives.state.path(), ALL);
+        cycle_at(&mut host, NOW + 1000)?;
+        let sums = saved(&lives, ALL);
         let found = [1, 2, 3, 4].map(|id| sums.associations[&id] / CPUS);
         let expected = match restart {
             Some(false) => [2000.0, 2000.0, 1000.0, 1000.0],
@@ -254,9 +166,8 @@ fn a_reset_by_sacctmgr_is_one_of_our_sums_too() -> HostResult<()> {
         // The account with all below it, and the QOS.
         host.reset_usage(2)?;
         host.reset_qos_usage(1)?;
-        host.set_clock(NOW + 1100)?;
-        host.cycle()?;
-        let sums = saved(lives.state.path(), ALL);
+        cycle_at(&mut host, NOW + 1100)?;
+        let sums = saved(&lives, ALL);
         assert_eq!([1, 2, 3, 4].map(|id| sums.associations[&id] / CPUS), [200.0, 200.0, 100.0, 100.0]);
         assert_eq!((sums.qos[&1], sums.all), (200.0 * CPUS, 2200.0 * CPUS));
         host.quit()?;
@@ -266,67 +177,45 @@ fn a_reset_by_sacctmgr_is_one_of_our_sums_too() -> HostResult<()> {
 
 #[test]
 fn sums_are_reset_exactly_once_wherever_a_save_falls_into_a_cycle() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let midnight = NOW - NOW % 86_400 + 86_400;
-    let jobs = [running(1, 3, midnight - 500)];
-    at_every_lock(|lock, end| {
-        let lives = lives(&ours, Conf::new().reset_period(DAILY))?;
-        let mut first = lives.start(midnight - 400, &jobs)?;
-        first.init()?;
-        first.save()?;
-        if !save_in_cycle(&lives, first, midnight + 10, lock, end)? {
-            return Ok(false);
-        }
-        let mut second = lives.start(midnight + 600, &jobs)?;
-        second.init()?;
-        // The cycle of the reset counts all of its period, as in slurmctld.
-        assert_eq!(saved(lives.state.path(), ALL).all, 1000.0 * CPUS, "lock {lock}, {end:?}");
-        second.quit()?;
-        Ok(true)
+    Accident { settings: BILLING, ..Accident::over_midnight() }.at_every_lock(|lives, _, at| {
+        assert_eq!(saved(lives, ALL).all, 1000.0 * CPUS, "{at}");
+        Ok(())
     })
-    .map(drop)
 }
 
 #[test]
 fn a_clock_set_back_and_a_process_that_begins_again_count_no_negative_time() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let lives = lives(&ours, Conf::new())?;
+    let lives = Lives::new(Conf::new(), BILLING)?;
     let jobs = [running(1, 3, NOW)];
     let mut host = lives.start(NOW, &jobs)?;
-    host.init()?;
     let mut due = 0.0;
     for (now, more) in [(NOW + 300, 300.0), (NOW - 5000, 0.0), (NOW + 100, 100.0), (NOW + 900, 800.0)] {
-        host.set_clock(now)?;
-        host.cycle()?;
+        cycle_at(&mut host, now)?;
         due += more * CPUS;
-        assert_eq!(saved(lives.state.path(), ALL).all, due, "{}", now - NOW);
+        assert_eq!(saved(&lives, ALL).all, due, "{}", now - NOW);
         // As at a failed reconfigure.
         host.save()?;
         host.fini()?;
         host.load()?;
         host.init()?;
-        assert_eq!(saved(lives.state.path(), ALL).all, due, "{}", now - NOW);
+        assert_eq!(saved(&lives, ALL).all, due, "{}", now - NOW);
     }
     host.quit().map(drop)
 }
 
 #[test]
 fn a_file_that_cannot_be_used_is_put_aside_and_counting_goes_on_from_the_last_cycle() -> HostResult<()> {
-    let [_, ours] = plugins()?;
     for text in ["", "multifactor2_usage 1\n", "multifactor2_usage 2\nend\n", "\u{fffd}"] {
-        let lives = lives(&ours, Conf::new())?;
+        let lives = Lives::new(Conf::new(), BILLING)?;
         let jobs = [running(1, 3, NOW)];
         let mut first = lives.start(NOW, &jobs)?;
-        first.init()?;
-        first.set_clock(NOW + 300)?;
-        first.cycle()?;
+        cycle_at(&mut first, NOW + 300)?;
         first.save()?;
         first.quit()?;
-        let file = lives.state.path().join("multifactor2_usage");
+        let file = lives.file("multifactor2_usage");
         fs::write(&file, text)?;
-        let mut second = lives.start(NOW + 400, &jobs)?;
-        second.init()?;
-        assert_eq!(saved(lives.state.path(), ALL).all, 100.0 * CPUS, "{text:?}");
+        let second = lives.start(NOW + 400, &jobs)?;
+        assert_eq!(saved(&lives, ALL).all, 100.0 * CPUS, "{text:?}");
         assert_eq!(fs::read_to_string(file.with_extension("damaged"))?, text);
         let log = second.quit()?;
         assert_eq!(log.matches("cannot use").count(), 1, "{log}");
@@ -336,31 +225,25 @@ fn a_file_that_cannot_be_used_is_put_aside_and_counting_goes_on_from_the_last_cy
 
 #[test]
 fn a_file_that_cannot_be_written_is_one_error_until_it_can() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let lives = lives(&ours, Conf::new())?;
+    let lives = Lives::new(Conf::new(), BILLING)?;
     let mut host = lives.start(NOW, &[running(1, 3, NOW)])?;
-    host.init()?;
-    let file = lives.state.path().join("multifactor2_usage");
+    let file = lives.file("multifactor2_usage");
     fs::remove_file(&file)?;
     fs::create_dir(&file)?;
     for cycle in 1..4 {
-        host.set_clock(NOW + 100 * cycle)?;
-        host.cycle()?;
+        cycle_at(&mut host, NOW + 100 * cycle)?;
     }
     // Where there is room now and then, too.
     fs::remove_dir(&file)?;
-    host.set_clock(NOW + 400)?;
-    host.cycle()?;
+    cycle_at(&mut host, NOW + 400)?;
     fs::remove_file(&file)?;
     fs::create_dir(&file)?;
-    host.set_clock(NOW + 500)?;
-    host.cycle()?;
+    cycle_at(&mut host, NOW + 500)?;
     fs::remove_dir(&file)?;
     for cycle in 6..9 {
-        host.set_clock(NOW + 100 * cycle)?;
-        host.cycle()?;
+        cycle_at(&mut host, NOW + 100 * cycle)?;
     }
-    assert_eq!(saved(lives.state.path(), ALL).all, 800.0 * CPUS);
+    assert_eq!(saved(&lives, ALL).all, 800.0 * CPUS);
     let log = host.quit()?;
     assert_eq!(log.matches("cannot save").count(), 1, "{log}");
     assert_eq!(log.matches("is saved again in").count(), 1, "{log}");
@@ -369,19 +252,17 @@ fn a_file_that_cannot_be_written_is_one_error_until_it_can() -> HostResult<()> {
 
 #[test]
 fn targets_come_and_go_with_a_reconfigure() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let lives = lives(&ours, Conf::new())?;
-    let mut host = lives.start(NOW, &[running(1, 3, NOW)])?;
+    let lives = Lives::new(Conf::new(), BILLING)?;
+    let mut host = lives.prepare(NOW, &[running(1, 3, NOW)])?;
     let conf = host.directory().join("multifactor2.conf");
     fs::write(&conf, "")?;
     host.init()?;
     let at = |host: &mut Host, now: i64, settings: &str| -> HostResult<Option<f64>> {
         fs::write(&conf, settings)?;
         host.reconfigure(true)?;
-        host.set_clock(now)?;
-        host.cycle()?;
-        let there = lives.state.path().join("multifactor2_usage").exists();
-        Ok(there.then(|| saved(lives.state.path(), ALL).all))
+        cycle_at(host, now)?;
+        let there = lives.file("multifactor2_usage").exists();
+        Ok(there.then(|| saved(&lives, ALL).all))
     };
     assert_eq!(at(&mut host, NOW + 100, "")?, None);
     assert_eq!(at(&mut host, NOW + 200, BILLING)?, Some(100.0 * CPUS));
@@ -396,16 +277,13 @@ fn targets_come_and_go_with_a_reconfigure() -> HostResult<()> {
 /// Nobody is told then that a job has ended: a cycle sees it, also after a restart, and no later one does.
 #[test]
 fn without_limits_jobs_count_until_their_end_and_once() -> HostResult<()> {
-    let [_, ours] = plugins()?;
     let over = |job: Job, at: i64| job.state(state::COMPLETE).end_time(at);
     for regular in [true, false] {
-        let lives = lives(&ours, Conf::new().enforce(ASSOCIATIONS))?;
+        let lives = Lives::new(Conf::new().enforce(ASSOCIATIONS), BILLING)?;
         let mut host = lives.start(NOW, &[running(1, 3, NOW), running(2, 4, NOW)])?;
-        host.init()?;
         let cycle = |host: &mut Host, at: i64| -> HostResult<[f64; 2]> {
-            host.set_clock(at)?;
-            host.cycle()?;
-            let sums = saved(lives.state.path(), ALL);
+            cycle_at(host, at)?;
+            let sums = saved(&lives, ALL);
             Ok([3, 4].map(|id| sums.associations[&id] / CPUS))
         };
         assert_eq!(cycle(&mut host, NOW + 100)?, [100.0, 100.0]);
@@ -429,11 +307,10 @@ fn without_limits_jobs_count_until_their_end_and_once() -> HostResult<()> {
         let [second, third, fourth] = ended;
         let all = [over(running(1, 3, NOW), NOW + 505), second, third, fourth];
         let mut host = lives.start(NOW + 600, &all)?;
-        host.init()?;
         for at in [600, 700, -1000, 450, 800] {
             assert_eq!(cycle(&mut host, NOW + at)?, [505.0, 160.0], "{regular}, {at}");
         }
-        assert_eq!(saved(lives.state.path(), Model::HalfLife).partitions["batch"], 665.0 * CPUS);
+        assert_eq!(saved(&lives, Model::HalfLife).partitions["batch"], 665.0 * CPUS);
         host.quit()?;
     }
     Ok(())
@@ -442,22 +319,17 @@ fn without_limits_jobs_count_until_their_end_and_once() -> HostResult<()> {
 /// slurmctld gives jobs that had ended before it started no pointer to their QOS.
 #[test]
 fn without_limits_a_qos_has_what_jobs_used_that_ended_right_before_a_restart() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let lives = lives(&ours, Conf::new().enforce(ASSOCIATIONS))?;
+    let lives = Lives::new(Conf::new().enforce(ASSOCIATIONS), BILLING)?;
     let mut host = lives.start(NOW, &[running(1, 3, NOW)])?;
-    host.init()?;
-    host.set_clock(NOW + 100)?;
-    host.cycle()?;
+    cycle_at(&mut host, NOW + 100)?;
     host.save()?;
     host.fini()?;
     drop(host);
     let ended = running(1, 3, NOW).state(state::COMPLETE).end_time(NOW + 130).qos_by_id(true);
     let mut host = lives.start(NOW + 200, &[ended])?;
-    host.init()?;
     for at in [NOW + 200, NOW + 300] {
-        host.set_clock(at)?;
-        host.cycle()?;
-        let sums = saved(lives.state.path(), ALL);
+        cycle_at(&mut host, at)?;
+        let sums = saved(&lives, ALL);
         assert_eq!([sums.all, sums.associations[&3], sums.qos[&1]], [130.0 * CPUS; 3], "{at}");
     }
     host.quit().map(drop)

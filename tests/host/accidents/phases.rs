@@ -1,8 +1,9 @@
 //! Jobs, associations, QOS and partitions go between the phases of a cycle, at every point at which the cycle holds no lock.
 
-use slurm_inproc::{state, Association, Conf, Host, HostResult, Job, Options, Partition, Plugin, Qos};
+use slurm_inproc::{state, Association, Conf, Host, HostResult, Job, Partition, Qos};
 
-use crate::setup::{host, plugins, running, usage, CPUS, NOW};
+use crate::driver::{Accident, Stops};
+use crate::setup::{cycle_at, running, usage, CPUS, NOW};
 
 fn waiting(id: u32, association: u32) -> Job {
     Job::new(id)
@@ -15,14 +16,8 @@ fn waiting(id: u32, association: u32) -> Job {
 }
 
 /// What is there at first: what will go has `brief` or `carol` in its name, or is a job with an even id.
-fn filled(plugin: &Plugin) -> HostResult<Host> {
-    let mut host = host(&Options::new(plugin.clone()))?;
-    host.configure(&Conf::new().weight_qos(100_u32).weight_partition(100_u32))?;
-    host.qos(&Qos::new(2_u32).name("brief").priority(7_u32))?;
-    let carol = Association::new(5_u32).parent(2_u32).account("physics").user("carol").uid(1005_u32);
-    host.associations(&[carol.shares(3_u32)])?;
-    host.partition(&Partition::new("brief").tres([(1, 10), (4, 1)]))?;
-    host.jobs(&[
+fn filled() -> Accident<'static> {
+    let jobs = vec![
         waiting(1, 3),
         waiting(2, 3),
         waiting(3, 4),
@@ -35,8 +30,16 @@ fn filled(plugin: &Plugin) -> HostResult<Host> {
         running(13, 4, NOW),
         running(14, 5, NOW),
         running(15, 4, NOW).qos(2_u32),
-    ])?;
-    Ok(host)
+    ];
+    let conf = Conf::new().weight_qos(100_u32).weight_partition(100_u32);
+    Accident { conf, cluster: more, jobs, ..Accident::default() }
+}
+
+fn more(host: &mut Host) -> HostResult<()> {
+    host.qos(&Qos::new(2_u32).name("brief").priority(7_u32))?;
+    let carol = Association::new(5_u32).parent(2_u32).account("physics").user("carol").uid(1005_u32);
+    host.associations(&[carol.shares(3_u32)])?;
+    host.partition(&Partition::new("brief").tres([(1, 10), (4, 1)]))
 }
 
 fn disturb(host: &mut Host) -> HostResult<()> {
@@ -66,54 +69,34 @@ fn priorities(host: &mut Host) -> HostResult<Vec<(u32, u32)>> {
     Ok(jobs.iter().filter(|job| job.id < 10 || job.id > 20).map(|job| (job.id, job.priority)).collect())
 }
 
-/// Disturbs a cycle before its n-th lock; `None` if it has fewer.
-fn disturbed(plugin: &Plugin, lock: u32) -> HostResult<Option<Vec<(u32, u32)>>> {
-    let mut host = filled(plugin)?;
-    host.init()?;
-    host.advance(300)?;
-    let (before, reached) = host.start_cycle_until(lock)?;
-    if !reached {
-        host.quit()?;
-        return Ok(None);
-    }
-    disturb(&mut host)?;
-    host.go_on()?;
-    host.finish_cycle(before)?;
-    for cycles in [1.0, 2.0] {
-        assert_eq!(usage(&mut host, 3)?, cycles * 300.0 * CPUS, "alice, lock {lock}");
-        // Job 12 to its end, once, whether the cycle had charged it or not.
-        assert_eq!(usage(&mut host, 4)?, (1.0 + 2.0 * cycles) * 300.0 * CPUS, "bob, lock {lock}");
-        if cycles < 2.0 {
-            host.advance(300)?;
-            host.cycle()?;
-        }
-    }
-    let result = priorities(&mut host)?;
-    let log = host.quit()?;
-    assert!(!log.contains("error: priority/"), "lock {lock}: {log}");
-    Ok(Some(result))
-}
-
 #[test]
 fn whatever_goes_between_the_phases_of_a_cycle_costs_nothing_and_the_next_is_as_a_fresh_one() -> HostResult<()>
 {
-    let [_, ours] = plugins()?;
+    let accident = filled();
     // What a plugin computes that never saw the rest.
-    let mut host = filled(&ours)?;
+    let mut host = accident.lives()?.prepare(NOW, &accident.jobs)?;
     disturb_before_start(&mut host)?;
     host.init()?;
-    host.advance(600)?;
-    host.cycle()?;
+    cycle_at(&mut host, NOW + 600)?;
     let fresh = priorities(&mut host)?;
     host.quit()?;
-    let mut locks = 0;
-    while let Some(after) = disturbed(&ours, locks + 1)? {
-        locks += 1;
-        assert_eq!(after, fresh, "lock {locks}");
-    }
-    println!("disturbed at {locks} points of a cycle");
-    assert!(locks >= 5, "a cycle has phases between which it holds nothing: {locks}");
-    Ok(())
+    accident.at_every(Stops::Free, &["disturbed"], |mut first, at| {
+        disturb(&mut first.host)?;
+        first.finish()?;
+        let mut host = first.host;
+        for cycles in [1.0, 2.0] {
+            assert_eq!(usage(&mut host, 3)?, cycles * 300.0 * CPUS, "alice, {at}");
+            // Job 12 to its end, once, whether the cycle had charged it or not.
+            assert_eq!(usage(&mut host, 4)?, (1.0 + 2.0 * cycles) * 300.0 * CPUS, "bob, {at}");
+            if cycles < 2.0 {
+                cycle_at(&mut host, NOW + 600)?;
+            }
+        }
+        assert_eq!(priorities(&mut host)?, fresh, "{at}");
+        let log = host.quit()?;
+        assert!(!log.contains("error: priority/"), "{at}: {log}");
+        Ok(())
+    })
 }
 
 /// The same without a plugin that could be told. Two users remain who have used the same share as at the end of the others.

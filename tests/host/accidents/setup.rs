@@ -10,6 +10,11 @@ pub const NOW: i64 = 2_000_000_000;
 /// Processors of each running job.
 pub const CPUS: f64 = 4.0;
 
+/// `AccountingStorageEnforce`: without limits, slurmctld does not say when jobs end.
+pub const ASSOCIATIONS: u16 = 1;
+/// `PriorityUsageResetPeriod`
+pub const DAILY: u16 = slurm_inproc::constants::PRIORITY_RESET_DAILY;
+
 /// Both plugins, stock first.
 pub fn plugins() -> HostResult<[Plugin; 2]> {
     Ok([Plugin::stock(), Plugin::multifactor2()?])
@@ -51,6 +56,19 @@ pub fn running(id: u32, association: u32, start: i64) -> Job {
         .time_limit(600_000_u32)
         .total_cpus(4_u32)
         .tres_allocated([(1, 4), (4, 1)])
+}
+
+/// Runs a cycle.
+pub fn cycle_at(host: &mut Host, time: i64) -> HostResult<()> {
+    host.set_clock(time)?;
+    host.cycle().map(drop)
+}
+
+/// A job ends at that time, and slurmctld says so.
+pub fn end_job(host: &mut Host, job: u32, time: i64) -> HostResult<()> {
+    host.set_clock(time)?;
+    host.jobs(&[Job::new(job).state(state::COMPLETE).end_time(time)])?;
+    host.job_end(job)
 }
 
 /// Raw usage of an association.

@@ -2,53 +2,25 @@
 //! has counted before.
 
 use std::fs;
-use std::path::PathBuf;
 
-use multifactor2_core::rules::sums::{Sums, WindowAmounts};
-use multifactor2_core::rules::sums_file::parse;
-use slurm_inproc::{state, AssociationUsage, Conf, Extended, Host, HostResult, Job, Plugin};
+use multifactor2_core::rules::sums::WindowAmounts;
+use slurm_inproc::{AssociationUsage, Conf, Extended, Host, HostResult};
 
-use crate::lives::{at_every_lock, first_life, save_in_cycle, Lives};
-use crate::setup::{plugins, running, usage, CPUS, NOW};
+use crate::driver::{early_save, Accident, Lives, MIDNIGHT};
+use crate::setup::{cycle_at, end_job, running, usage, CPUS, NOW};
 
 /// Windows of a thousand seconds, which begin at [`NOW`].
 const FOUR: &str = "TreeUsage=window\nTreeWindow=00:16:40\nTreeDepth=4\nTreeDecay=0.5\n";
 const ALICE: u32 = 3;
 const BOB: u32 = 4;
-const DAILY: u16 = 2;
 
-fn lives<'p>(plugin: &'p Plugin, conf: Conf, settings: &str) -> HostResult<Lives<'p>> {
-    let mut lives = Lives::new(plugin, conf)?;
-    settings.clone_into(&mut lives.settings);
-    Ok(lives)
-}
-
-fn file(lives: &Lives<'_>, name: &str) -> PathBuf {
-    lives.state.path().join(name)
-}
-
-fn sums(lives: &Lives<'_>, name: &str) -> Sums {
-    let text = fs::read_to_string(file(lives, name)).expect("the file is there");
-    parse(&text).unwrap_or_else(|problem| panic!("{problem}: {text}")).0
-}
-
-fn windows(lives: &Lives<'_>) -> WindowAmounts {
-    sums(lives, "multifactor2_tree").window_amounts(usize::MAX).expect("there are windows")
+fn windows(lives: &Lives) -> WindowAmounts {
+    lives.sums_of("multifactor2_tree").window_amounts(usize::MAX).expect("there are windows")
 }
 
 /// What each window has of an association and of those below it, the current one first.
-fn of(lives: &Lives<'_>, id: u32) -> Vec<f64> {
+fn of(lives: &Lives, id: u32) -> Vec<f64> {
     windows(lives).associations.get(&id).cloned().unwrap_or_default()
-}
-
-fn end(host: &mut Host, job: u32, at: i64) -> HostResult<()> {
-    host.jobs(&[Job::new(job).state(state::COMPLETE).end_time(at)])?;
-    host.job_end(job)
-}
-
-fn cycle_at(host: &mut Host, at: i64) -> HostResult<()> {
-    host.set_clock(at)?;
-    host.cycle().map(drop)
 }
 
 fn norm(host: &mut Host, id: u32) -> HostResult<f64> {
@@ -63,10 +35,8 @@ fn assert_near(found: f64, due: f64, what: &str) {
 /// The example of Moab's guide: 60, 0, 10 and 50 of 110, 125, 100 and 150 are 68.75 of 216.25, each window half of the next younger one.
 #[test]
 fn john_has_31_percent() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let lives = lives(&ours, Conf::new().decay_half_life(3600_u32), FOUR)?;
+    let lives = Lives::new(Conf::new().decay_half_life(3600_u32), FOUR)?;
     let mut host = lives.start(NOW, &[])?;
-    host.init()?;
     let mut id = 0;
     // The oldest first. Of the current window a half is over.
     for (window, (john, all)) in (0..).zip([(50, 150), (10, 100), (0, 125), (60, 110)]) {
@@ -82,9 +52,8 @@ fn john_has_31_percent() -> HostResult<()> {
             host.jobs(&[job.total_cpus(u32::try_from(cpus).unwrap())])?;
         }
         cycle_at(&mut host, begin + 300)?;
-        host.set_clock(begin + seconds)?;
         for job in id - 1..=id {
-            let _ = end(&mut host, job, begin + seconds);
+            let _ = end_job(&mut host, job, begin + seconds);
         }
     }
     cycle_at(&mut host, NOW + 3600)?;
@@ -106,21 +75,18 @@ fn john_has_31_percent() -> HostResult<()> {
 /// One window that holds all is what slurmctld counts without half-life.
 #[test]
 fn one_window_of_all_is_raw_usage_that_does_not_decay() -> HostResult<()> {
-    let [_, ours] = plugins()?;
     let mut rows = Vec::new();
     for settings in ["", "TreeUsage=window\nTreeWindow=36500-0\nTreeDepth=2\nTreeDecay=1\n"] {
         let charges = format!("{settings}Charge=Account Name=physics Factor=0.5\nMinimumCharge=10:00\n");
-        let lives = lives(&ours, Conf::new().decay_half_life(0_u32), &charges)?;
+        let lives = Lives::new(Conf::new().decay_half_life(0_u32), &charges)?;
         let mut host = lives.start(NOW, &[])?;
-        host.init()?;
         let (mut now, mut shown) = (NOW, Vec::new());
         for round in 0..40_u32 {
             host.jobs(&[running(1 + round, ALICE + round % 2, now)])?;
             now += 200 + i64::from(round % 7) * 31;
             if round >= 4 {
                 let over = now - i64::from(round % 5) * 17;
-                host.set_clock(over)?;
-                end(&mut host, round - 3, over)?;
+                end_job(&mut host, round - 3, over)?;
             }
             cycle_at(&mut host, now)?;
             for id in 1..=4 {
@@ -142,9 +108,9 @@ fn one_window_of_all_is_raw_usage_that_does_not_decay() -> HostResult<()> {
 
 /// Sums for targets in the same windows are counted by code that other tests compare second by second.
 #[track_caller]
-fn assert_as_targets(lives: &Lives<'_>, what: &str) {
+fn assert_as_targets(lives: &Lives, what: &str) {
     let ours = windows(lives);
-    let targets = sums(lives, "multifactor2_usage").window_amounts(usize::MAX).expect("there are windows");
+    let targets = lives.sums().window_amounts(usize::MAX).expect("there are windows");
     assert_eq!((ours.begin, ours.length), (targets.begin, targets.length), "{what}");
     assert_eq!((ours.associations, ours.of_tree), (targets.associations, targets.of_tree), "{what}");
     let others = ours.qos.values().chain(ours.groups.values()).chain(ours.partitions.values());
@@ -157,57 +123,48 @@ fn with_targets() -> String {
 
 #[test]
 fn every_second_of_a_job_counts_once_wherever_the_process_ends() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let jobs = [running(1, ALICE, NOW), running(2, BOB, NOW + 100)];
-    let locks = at_every_lock(|lock, ends| {
-        let lives = lives(&ours, Conf::new(), &with_targets())?;
-        if !first_life(&lives, &jobs, true, lock, ends)? {
-            return Ok(false);
-        }
-        let what = format!("lock {lock}, {ends:?}");
-        let mut second = lives.start(NOW + 400, &jobs)?;
-        second.init()?;
-        second.set_clock(NOW + 1100)?;
-        end(&mut second, 2, NOW + 1100)?;
-        cycle_at(&mut second, NOW + 1300)?;
-        assert_eq!(of(&lives, ALICE), [300.0 * CPUS, 1000.0 * CPUS], "{what}");
-        assert_eq!(of(&lives, BOB), [100.0 * CPUS, 900.0 * CPUS], "{what}");
-        assert_as_targets(&lives, &what);
-        second.quit()?;
-        Ok(true)
-    })?;
-    assert!(locks >= 7, "{locks}");
-    Ok(())
+    let accident = Accident {
+        settings: &with_targets(),
+        jobs: vec![running(1, ALICE, NOW), running(2, BOB, NOW + 100)],
+        before: early_save,
+        again: NOW + 400,
+        ..Accident::default()
+    };
+    accident.at_every_lock(|lives, second, at| {
+        end_job(second, 2, NOW + 1100)?;
+        cycle_at(second, NOW + 1300)?;
+        assert_eq!(of(lives, ALICE), [300.0 * CPUS, 1000.0 * CPUS], "{at}");
+        assert_eq!(of(lives, BOB), [100.0 * CPUS, 900.0 * CPUS], "{at}");
+        assert_as_targets(lives, &at.to_string());
+        Ok(())
+    })
 }
 
 /// What users have used before is not forgotten, whatever ends before the first cycle has taken it in.
 #[test]
 fn windows_begin_with_raw_usage_once() -> HostResult<()> {
-    let [_, ours] = plugins()?;
     for restarts in [false, true] {
-        let mut lives = lives(&ours, Conf::new(), "")?;
+        let mut lives = Lives::new(Conf::new(), "")?;
         let jobs = [running(1, ALICE, NOW), running(2, BOB, NOW)];
-        let mut host = lives.start(NOW, &jobs)?;
+        let mut host = lives.prepare(NOW, &jobs)?;
         // With that of all below.
         for (id, raw) in [(1, 500.0), (2, 500.0), (ALICE, 6000.0), (BOB, 4000.0)] {
             host.usage(&[AssociationUsage::new(id).raw(Extended::from(raw))])?;
         }
         host.init()?;
         cycle_at(&mut host, NOW + 300)?;
-        assert!(!file(&lives, "multifactor2_tree").exists());
+        assert!(!lives.file("multifactor2_tree").exists());
         fs::write(host.directory().join("multifactor2.conf"), FOUR)?;
         host.reconfigure(true)?;
         // Ends before the first cycle with windows.
-        host.set_clock(NOW + 350)?;
-        end(&mut host, 2, NOW + 350)?;
+        end_job(&mut host, 2, NOW + 350)?;
         if restarts {
             host.save()?;
             host.fini()?;
             host.quit()?;
-            assert!(!file(&lives, "multifactor2_tree").exists(), "nothing is known yet");
+            assert!(!lives.file("multifactor2_tree").exists(), "nothing is known yet");
             FOUR.clone_into(&mut lives.settings);
             host = lives.start(NOW + 360, &jobs[..1])?;
-            host.init()?;
         }
         cycle_at(&mut host, NOW + 400)?;
         // 500 more than its users have, of somebody who is gone, are the account's, and 500 the root's.
@@ -226,7 +183,7 @@ fn windows_begin_with_raw_usage_once() -> HostResult<()> {
         // Taken back, and asked for again much later: nobody could tell what was used in which window.
         fs::write(host.directory().join("multifactor2.conf"), "")?;
         host.reconfigure(true)?;
-        assert!(!file(&lives, "multifactor2_tree").exists(), "{restarts}");
+        assert!(!lives.file("multifactor2_tree").exists(), "{restarts}");
         cycle_at(&mut host, NOW + 5000)?;
         fs::write(host.directory().join("multifactor2.conf"), FOUR)?;
         host.reconfigure(true)?;
@@ -241,21 +198,18 @@ fn windows_begin_with_raw_usage_once() -> HostResult<()> {
 
 #[test]
 fn a_file_whose_windows_are_all_over_begins_with_raw_usage() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let with = lives(&ours, Conf::new(), FOUR)?;
+    let with = Lives::new(Conf::new(), FOUR)?;
     let mut host = with.start(NOW, &[running(1, ALICE, NOW)])?;
-    host.init()?;
     cycle_at(&mut host, NOW + 100)?;
     host.save()?;
-    let old = fs::read(file(&with, "multifactor2_tree"))?;
+    let old = fs::read(with.file("multifactor2_tree"))?;
     cycle_at(&mut host, NOW + 6000)?;
     host.fini()?;
     host.save()?;
     host.quit()?;
     // As if another plugin had run meanwhile.
-    fs::write(file(&with, "multifactor2_tree"), old)?;
+    fs::write(with.file("multifactor2_tree"), old)?;
     let mut host = with.start(NOW + 6000, &[running(1, ALICE, NOW)])?;
-    host.init()?;
     cycle_at(&mut host, NOW + 6100)?;
     assert_eq!(of(&with, ALICE), [6100.0 * CPUS]);
     assert_near(usage(&mut host, ALICE)?, 6100.0 * CPUS, "raw usage");
@@ -264,10 +218,8 @@ fn a_file_whose_windows_are_all_over_begins_with_raw_usage() -> HostResult<()> {
 
 #[test]
 fn resets_empty_windows_once() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let first = lives(&ours, Conf::new(), FOUR)?;
+    let first = Lives::new(Conf::new(), FOUR)?;
     let mut host = first.start(NOW, &[running(1, ALICE, NOW), running(2, BOB, NOW)])?;
-    host.init()?;
     cycle_at(&mut host, NOW + 1100)?;
     host.reset_usage(ALICE)?;
     cycle_at(&mut host, NOW + 1400)?;
@@ -275,35 +227,20 @@ fn resets_empty_windows_once() -> HostResult<()> {
     assert_eq!(of(&first, BOB), [400.0 * CPUS, 1000.0 * CPUS]);
     host.quit()?;
     // PriorityUsageResetPeriod, wherever a save falls into the cycle that does it.
-    let midnight = NOW - NOW % 86_400 + 86_400;
-    let jobs = [running(1, ALICE, midnight - 500)];
-    at_every_lock(|lock, ends| {
-        let lives = lives(&ours, Conf::new().reset_period(DAILY), FOUR)?;
-        let mut first = lives.start(midnight - 400, &jobs)?;
-        first.init()?;
-        first.save()?;
-        if !save_in_cycle(&lives, first, midnight + 10, lock, ends)? {
-            return Ok(false);
-        }
-        let mut second = lives.start(midnight + 600, &jobs)?;
-        second.init()?;
-        cycle_at(&mut second, midnight + 700)?;
-        // From the first start on: the cycle of the reset counts all of its period, as in slurmctld.
-        let sum: f64 = of(&lives, ALICE).iter().sum();
-        assert_near(sum, 1100.0 * CPUS, &format!("lock {lock}, {ends:?}"));
-        second.quit()?;
-        Ok(true)
+    Accident { settings: FOUR, ..Accident::over_midnight() }.at_every_lock(|lives, second, at| {
+        cycle_at(second, MIDNIGHT + 700)?;
+        // From the first start on.
+        let sum: f64 = of(lives, ALICE).iter().sum();
+        assert_near(sum, 1100.0 * CPUS, &at.to_string());
+        Ok(())
     })
-    .map(drop)
 }
 
 /// The amount of a window is spread over the new ones, and those that do not count any more are gone.
 #[test]
 fn another_length_or_depth_spreads_what_was_used() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let with = lives(&ours, Conf::new(), FOUR)?;
+    let with = Lives::new(Conf::new(), FOUR)?;
     let mut host = with.start(NOW, &[running(1, ALICE, NOW)])?;
-    host.init()?;
     cycle_at(&mut host, NOW + 2000)?;
     assert_eq!(of(&with, ALICE), [0.0, 1000.0 * CPUS, 1000.0 * CPUS]);
     let conf = host.directory().join("multifactor2.conf");
@@ -323,34 +260,28 @@ fn another_length_or_depth_spreads_what_was_used() -> HostResult<()> {
 /// A damaged file is put aside, and windows begin with raw usage.
 #[test]
 fn what_cannot_be_read_is_put_aside() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let with = lives(&ours, Conf::new(), FOUR)?;
+    let with = Lives::new(Conf::new(), FOUR)?;
     let mut host = with.start(NOW, &[running(1, ALICE, NOW)])?;
-    host.init()?;
     cycle_at(&mut host, NOW + 100)?;
     host.save()?;
     host.quit()?;
-    fs::write(file(&with, "multifactor2_tree"), "multifactor2_usage 1\n")?;
+    fs::write(with.file("multifactor2_tree"), "multifactor2_usage 1\n")?;
     let mut host = with.start(NOW + 100, &[running(1, ALICE, NOW)])?;
-    host.init()?;
     cycle_at(&mut host, NOW + 200)?;
     assert_eq!(of(&with, ALICE), [200.0 * CPUS]);
     let log = host.quit()?;
     assert!(log.contains("In it was usage for TreeUsage=window, which begins anew."), "{log}");
-    assert!(file(&with, "multifactor2_tree.damaged").exists());
+    assert!(with.file("multifactor2_tree.damaged").exists());
     Ok(())
 }
 
 /// slurmctld saves usage with six decimals. Where little of it is left, what a restart takes off is not taken for a reset.
 #[test]
 fn what_is_rounded_when_usage_is_saved_empties_no_window() -> HostResult<()> {
-    let [_, ours] = plugins()?;
-    let with = lives(&ours, Conf::new().decay_half_life(600_u32), FOUR)?;
+    let with = Lives::new(Conf::new().decay_half_life(600_u32), FOUR)?;
     let mut host = with.start(NOW, &[running(1, ALICE, NOW), running(2, BOB, NOW)])?;
-    host.init()?;
-    host.set_clock(NOW + 10)?;
     for job in [1, 2] {
-        end(&mut host, job, NOW + 10)?;
+        end_job(&mut host, job, NOW + 10)?;
     }
     for restart in 1..=12 {
         let now = NOW + 71 * restart;
@@ -359,7 +290,6 @@ fn what_is_rounded_when_usage_is_saved_empties_no_window() -> HostResult<()> {
         host.fini()?;
         host.quit()?;
         host = with.start(now, &[])?;
-        host.init()?;
         cycle_at(&mut host, now + 7)?;
         for id in [ALICE, BOB] {
             assert_eq!(of(&with, id), [10.0 * CPUS], "restart {restart}, {} left", usage(&mut host, id)?);

@@ -42,7 +42,7 @@ const MARK: &str = "|q7x2kd|";
 
 #[derive(Parser)]
 #[command(no_binary_name = true)]
-struct Line {
+struct AskedChanges {
     #[command(flatten)]
     changes: Changes,
 }
@@ -94,7 +94,7 @@ impl Trial {
 
     /// Foretells, changes, and compares.
     fn holds(&mut self, words: &[&str], change: impl FnOnce(&mut Self)) -> Snapshot {
-        let mut changes = Line::try_parse_from(words).unwrap().changes;
+        let mut changes = AskedChanges::try_parse_from(words).unwrap().changes;
         let snapshot = self.snapshot();
         let old = self.settings.clone();
         change(self);
@@ -309,7 +309,7 @@ fn half_life(trial: &mut Trial) {
         trial.restart(&[("PriorityDecayHalfLife", LENGTH)]);
         std::thread::sleep(Duration::from_secs(20));
     });
-    let changes = Line::try_parse_from(["--half-life", LENGTH]).unwrap().changes;
+    let changes = AskedChanges::try_parse_from(["--half-life", LENGTH]).unwrap().changes;
     let rows = trial.cluster.sshare_rows().unwrap();
     let foretold = what_if(&before, Some(trial.cycle()), &changes).unwrap();
     assert!(foretold.standings.len() > 10, "{foretold:?}");

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One release.
 #[derive(Debug, Clone, Default)]
-pub struct Row {
+pub struct ReleaseRow {
     /// The release.
     pub release: String,
     /// Kills that slurmctld came back from.
@@ -47,7 +47,7 @@ const COLUMNS: [&str; 13] = [
     "heap KiB",
 ];
 
-impl Row {
+impl ReleaseRow {
     /// What the log says in error lines of the plugin.
     pub fn complain(&mut self, complaints: &[String]) {
         self.complaints += u32::try_from(complaints.len()).unwrap_or(u32::MAX);
@@ -82,11 +82,11 @@ impl Row {
 
 /// The rows.
 #[derive(Debug)]
-pub struct Table(pub Vec<Row>);
+pub struct Table(pub Vec<ReleaseRow>);
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows: Vec<_> = self.0.iter().map(Row::cells).collect();
+        let rows: Vec<_> = self.0.iter().map(ReleaseRow::cells).collect();
         write!(f, "{}", aligned(COLUMNS, &rows))?;
         for row in self.0.iter().filter(|row| !row.failed.is_empty()) {
             writeln!(f, "{} FAILED: {}", row.release, row.failed.join(", "))?;
@@ -109,11 +109,11 @@ pub fn aligned<const N: usize>(names: [&str; N], rows: &[[String; N]]) -> String
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, Table};
+    use super::{ReleaseRow, Table};
 
     #[test]
     fn a_row_counts_what_is_lost_doubled_and_passive() {
-        let mut row = Row { release: "24.11.5".to_owned(), ..Row::default() };
+        let mut row = ReleaseRow { release: "24.11.5".to_owned(), ..ReleaseRow::default() };
         row.used((100.0, 90.0), 5.0);
         row.used((100.0, 103.0), 5.0);
         row.used((10.0, 20.0), 5.0);

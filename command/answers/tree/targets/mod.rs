@@ -10,7 +10,7 @@ pub mod windows;
 
 use std::collections::HashSet;
 
-use multifactor2_core::policy::points::{Listed, Standing, Whose};
+use multifactor2_core::policy::points::{Listed, TargetStanding, Whose};
 use multifactor2_core::rules::targets::{Cap, Measure};
 use multifactor2_core::settings::TargetType;
 use schemars::JsonSchema;
@@ -404,11 +404,11 @@ fn row(model: &Model<'_>, listed: &Listed) -> TargetRow {
         points: None,
     };
     match listed.standing {
-        Standing::Goal { distance, exact, path, points } => {
+        TargetStanding::Goal { distance, exact, path, points } => {
             (row.distance, row.exact) = (Some(number(distance)), Some(number(exact)));
             (row.path, row.points) = (path.map(number), points.map(number));
         }
-        Standing::Cap { allowed, is_beyond, stops, points } => {
+        TargetStanding::Cap { allowed, is_beyond, stops, points } => {
             (row.allowed, row.left) = (allowed.map(hours), allowed.map(|allowed| hours(allowed - listed.used)));
             (row.is_beyond, row.stops, row.points) = (is_beyond, stops, points.map(number));
         }

@@ -39,7 +39,7 @@ const SEED: u64 = 34;
 
 /// What a machine and its jobs are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Machine {
     /// Jobs share nodes by CPUs.
     Shared,
     /// And 40 % of them want most of the memory of a node.
@@ -70,7 +70,7 @@ const LIMITS: [&str; 3] = [
     "modify user dora where account=chemistry set MaxJobs=5",
 ];
 
-impl Kind {
+impl Machine {
     /// The jobs.
     fn jobs(self) -> Vec<Planned> {
         // Who wants one node says so, and how many tasks; who wants several says how many on each, as jobs do that talk to each other.
@@ -108,7 +108,7 @@ impl Kind {
 /// A cell: its name, machine, release and settings of this plugin; none for Fair Tree.
 struct Cell {
     name: &'static str,
-    kind: Kind,
+    kind: Machine,
     suite: Suite,
     settings: Option<&'static str>,
     /// Priorities are fixed, and each pass is logged.
@@ -117,32 +117,32 @@ struct Cell {
 
 const STANDING: &str = "Distribution=standing\n";
 
-const fn cell(name: &'static str, kind: Kind, suite: Suite, settings: Option<&'static str>) -> Cell {
+const fn cell(name: &'static str, kind: Machine, suite: Suite, settings: Option<&'static str>) -> Cell {
     Cell { name, kind, suite, settings, passes: false }
 }
 
-const fn passes(name: &'static str, kind: Kind, suite: Suite) -> Cell {
+const fn passes(name: &'static str, kind: Machine, suite: Suite) -> Cell {
     Cell { name, kind, suite, settings: None, passes: true }
 }
 
 const CELLS: [Cell; 17] = [
-    cell("shared-22.05-fair-tree", Kind::Shared, BOOKWORM, None),
-    cell("shared-22.05-standing", Kind::Shared, BOOKWORM, Some(STANDING)),
-    cell("shared-26.05-fair-tree", Kind::Shared, FORKY, None),
-    cell("shared-26.05-standing", Kind::Shared, FORKY, Some(STANDING)),
-    cell("memory-22.05-standing", Kind::Memory, BOOKWORM, Some(STANDING)),
-    cell("gres-22.05-standing", Kind::Gres, BOOKWORM, Some(STANDING)),
-    cell("whole-22.05-standing", Kind::Whole, BOOKWORM, Some(STANDING)),
-    cell("limits-22.05-standing", Kind::Limited, BOOKWORM, Some(STANDING)),
-    cell("limits-26.05-fair-tree", Kind::Limited, FORKY, None),
-    cell("outage-22.05-standing", Kind::Outage, BOOKWORM, Some(STANDING)),
-    cell("outage-26.05-fair-tree", Kind::Outage, FORKY, None),
-    cell("reserved-22.05-standing", Kind::Reserved, BOOKWORM, Some(STANDING)),
-    passes("passes-shared-22.05", Kind::Shared, BOOKWORM),
-    passes("passes-shared-26.05", Kind::Shared, FORKY),
-    passes("passes-memory-22.05", Kind::Memory, BOOKWORM),
-    passes("passes-gres-22.05", Kind::Gres, BOOKWORM),
-    passes("passes-whole-22.05", Kind::Whole, BOOKWORM),
+    cell("shared-22.05-fair-tree", Machine::Shared, BOOKWORM, None),
+    cell("shared-22.05-standing", Machine::Shared, BOOKWORM, Some(STANDING)),
+    cell("shared-26.05-fair-tree", Machine::Shared, FORKY, None),
+    cell("shared-26.05-standing", Machine::Shared, FORKY, Some(STANDING)),
+    cell("memory-22.05-standing", Machine::Memory, BOOKWORM, Some(STANDING)),
+    cell("gres-22.05-standing", Machine::Gres, BOOKWORM, Some(STANDING)),
+    cell("whole-22.05-standing", Machine::Whole, BOOKWORM, Some(STANDING)),
+    cell("limits-22.05-standing", Machine::Limited, BOOKWORM, Some(STANDING)),
+    cell("limits-26.05-fair-tree", Machine::Limited, FORKY, None),
+    cell("outage-22.05-standing", Machine::Outage, BOOKWORM, Some(STANDING)),
+    cell("outage-26.05-fair-tree", Machine::Outage, FORKY, None),
+    cell("reserved-22.05-standing", Machine::Reserved, BOOKWORM, Some(STANDING)),
+    passes("passes-shared-22.05", Machine::Shared, BOOKWORM),
+    passes("passes-shared-26.05", Machine::Shared, FORKY),
+    passes("passes-memory-22.05", Machine::Memory, BOOKWORM),
+    passes("passes-gres-22.05", Machine::Gres, BOOKWORM),
+    passes("passes-whole-22.05", Machine::Whole, BOOKWORM),
 ];
 
 fn main() -> ExitCode {
@@ -231,20 +231,20 @@ fn make(cell: &Cell, run: usize, directory: &Path) -> Result<()> {
         .memory(MEMORY)
         .slurmds(true)
         .cycle_seconds(Some(2))
-        .set("SelectTypeParameters", if cell.kind == Kind::Memory { "CR_CPU_Memory" } else { "CR_CPU" })
+        .set("SelectTypeParameters", if cell.kind == Machine::Memory { "CR_CPU_Memory" } else { "CR_CPU" })
         .set("PriorityDecayHalfLife", "00:02:00")
         .set("PriorityMaxAge", "00:05:00")
         .set("PriorityWeightAge", "10000")
         .set("PriorityWeightJobSize", "1000")
         .set("SchedulerParameters", SCHEDULER);
     builder = match cell.kind {
-        Kind::Gres => builder
+        Machine::Gres => builder
             .set("GresTypes", "gpu")
             .set("AccountingStorageTRES", "gres/gpu")
             .set("NodeName", "DEFAULT Gres=gpu:2")
             .file("gres.conf", "Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n"),
-        Kind::Whole => builder.set("PartitionName", "DEFAULT OverSubscribe=EXCLUSIVE"),
-        Kind::Shared | Kind::Memory | Kind::Limited | Kind::Outage | Kind::Reserved => builder,
+        Machine::Whole => builder.set("PartitionName", "DEFAULT OverSubscribe=EXCLUSIVE"),
+        Machine::Shared | Machine::Memory | Machine::Limited | Machine::Outage | Machine::Reserved => builder,
     };
     builder = match cell.settings {
         _ if cell.passes => builder
@@ -257,17 +257,17 @@ fn make(cell: &Cell, run: usize, directory: &Path) -> Result<()> {
         None => builder.set("PriorityType", "priority/multifactor"),
     };
     let cluster = builder.start()?;
-    if cell.kind == Kind::Limited {
+    if cell.kind == Machine::Limited {
         for line in LIMITS {
             let words = ["-i"].into_iter().chain(line.split(' '));
             cluster.command("sacctmgr").args(words).text()?;
         }
     }
-    if cell.kind == Kind::Reserved {
+    if cell.kind == Machine::Reserved {
         reserve(&cluster)?;
     }
     std::thread::scope(|scope| -> Result<()> {
-        let drain = scope.spawn(|| if cell.kind == Kind::Outage { drain(&cluster) } else { Ok(()) });
+        let drain = scope.spawn(|| if cell.kind == Machine::Outage { drain(&cluster) } else { Ok(()) });
         run_all(&cluster, &cell.kind.jobs(), Duration::from_secs(1800))?;
         drain.join().map_err(|_| anyhow::anyhow!("the drain has panicked"))?
     })?;

@@ -13,7 +13,7 @@ use anyhow::{ensure, Result};
 use slurm_releases::{Suite, SUITES};
 use slurm_soak::outages::{self, Away};
 use slurm_soak::pressure::{self, Pressure};
-use slurm_soak::table::{aligned, Row, Table};
+use slurm_soak::table::{aligned, ReleaseRow, Table};
 use slurm_soak::{kills, leaks, load, reconfigures, seed, takeovers, Plugin};
 
 /// Requests of each kind whose traces on the heap are measured.
@@ -33,10 +33,10 @@ fn main() -> ExitCode {
     for suite in SUITES.into_iter().filter(wanted) {
         match one_release(suite, kills, time, stock, &mut beside_stock) {
             Ok(row) => table.0.extend(row),
-            Err(error) => table.0.push(Row {
+            Err(error) => table.0.push(ReleaseRow {
                 release: suite.name.to_owned(),
                 failed: vec![format!("{error:#}")],
-                ..Row::default()
+                ..ReleaseRow::default()
             }),
         }
     }
@@ -58,7 +58,7 @@ fn one_release(
     time: Duration,
     stock: bool,
     beside_stock: &mut Vec<[String; 13]>,
-) -> Result<Option<Row>> {
+) -> Result<Option<ReleaseRow>> {
     let Some(release) = suite.release()? else { return Ok(None) };
     let mut plugin = Plugin::in_release(&release)?;
     if stock {
@@ -68,7 +68,7 @@ fn one_release(
     let seed = seed();
     // A fifth of the load's time for each, but not less than it takes to say something.
     let fifth = (time / 5).max(Duration::from_secs(5));
-    let mut row = Row { release: release.version.to_string(), ..Row::default() };
+    let mut row = ReleaseRow { release: release.version.to_string(), ..ReleaseRow::default() };
     let named = std::env::var("PARTS").unwrap_or_default();
     let wanted = named.split_whitespace().map(str::to_owned).collect();
     let mut parts = Parts { row: &mut row, stock, wanted };
@@ -152,7 +152,7 @@ fn one_release(
 
 /// The parts of a release.
 struct Parts<'r> {
-    row: &'r mut Row,
+    row: &'r mut ReleaseRow,
     stock: bool,
     /// Words in the names of those that are wanted; none for all.
     wanted: Vec<String>,
@@ -165,7 +165,7 @@ impl Parts<'_> {
         name: &str,
         run: impl FnOnce() -> Result<T>,
         holds: fn(&T) -> Result<()>,
-        mut count: impl FnMut(&mut Row, &T),
+        mut count: impl FnMut(&mut ReleaseRow, &T),
     ) {
         if !self.wanted.is_empty() && !self.wanted.iter().any(|word| name.contains(word.as_str())) {
             return;

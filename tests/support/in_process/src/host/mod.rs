@@ -129,7 +129,12 @@ impl Host {
     pub fn threads(&self) -> HostResult<Vec<String>> {
         let mut names = Vec::new();
         for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
-            names.push(fs::read_to_string(task?.path().join("comm"))?.trim_end().to_owned());
+            match fs::read_to_string(task?.path().join("comm")) {
+                Ok(name) => names.push(name.trim_end().to_owned()),
+                // It has ended since.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(names)
     }

@@ -10,14 +10,14 @@ const TOLERANCE: f64 = 1.1e-6;
 const TICKET_TOLERANCE: f64 = 1e-3;
 
 /// One documented number and the reported one; `None` where Slurm reports none.
-struct Line {
+struct ComparedNumber {
     what: String,
     documented: f64,
     reported: Option<f64>,
     tolerance: f64,
 }
 
-impl Line {
+impl ComparedNumber {
     fn agrees(&self) -> bool {
         self.reported.is_some_and(|reported| (reported - self.documented).abs() <= self.tolerance)
     }
@@ -42,7 +42,7 @@ pub fn print(cluster: &Cluster, weight: u32) -> Result<usize> {
     Ok(lines.iter().filter(|line| !line.agrees()).count())
 }
 
-fn associations(shares: &[Row]) -> Vec<Line> {
+fn associations(shares: &[Row]) -> Vec<ComparedNumber> {
     let mut lines = Vec::new();
     for (at, (column, meaning)) in [
         ("NormShares", "S, normalised shares"),
@@ -53,7 +53,7 @@ fn associations(shares: &[Row]) -> Vec<Line> {
     .enumerate()
     {
         for (name, s, _, u_eff, f) in NUMBERS {
-            lines.push(Line {
+            lines.push(ComparedNumber {
                 what: format!("{name:<6} {meaning} ({column})"),
                 documented: [s, u_eff, f][at],
                 reported: share_of(shares, named(name)).and_then(|row| row.number(column).ok()),
@@ -69,7 +69,7 @@ fn share_of<'a>(shares: &'a [Row], of: &Association) -> Option<&'a Row> {
     shares.iter().find(|row| row.text("Account") == of.account && row.text("User") == of.user)
 }
 
-fn fairshares(shares: &[Row], priorities: &[Row], weight: u32) -> Vec<Line> {
+fn fairshares(shares: &[Row], priorities: &[Row], weight: u32) -> Vec<ComparedNumber> {
     let in_job = |user: &str, column: &str| {
         priorities.iter().find(|row| row.text("USER") == user).and_then(|row| row.number(column).ok())
     };
@@ -78,7 +78,7 @@ fn fairshares(shares: &[Row], priorities: &[Row], weight: u32) -> Vec<Line> {
     for (user, fairshare) in waiting() {
         let name = user.name;
         let mut line = |what: &str, documented, reported, tolerance| {
-            lines.push(Line { what: format!("{name:<6} {what}"), documented, reported, tolerance });
+            lines.push(ComparedNumber { what: format!("{name:<6} {what}"), documented, reported, tolerance });
         };
         let factor = in_job(name, "fairshare");
         let shown = factor.zip(all).map(|(factor, all)| ROOT_TICKETS * factor / all);

@@ -186,6 +186,11 @@ impl Accounts {
         self.names.get(name).and_then(|at| self.all.get_mut(*at))
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
     /// All, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Account)> {
         self.names.iter().map(|(name, at)| (name.as_str(), &self.all[*at]))

@@ -25,6 +25,8 @@ use crate::rules::sums_file::{escaped, unescaped};
 
 const FIRST: &str = "multifactor2_grants ";
 const VERSION: u32 = 1;
+/// The usual length of an account's lines.
+const USUAL: usize = 160;
 /// So many words are the key of a sequence.
 const KEY: usize = 5;
 
@@ -35,18 +37,9 @@ impl Ledger {
         let known = |time: Option<i64>| time.map_or_else(|| "-".to_owned(), |time| time.to_string());
         let corrected = known(Some(self.corrected_at).filter(|at| *at > 0));
         let _ = writeln!(text, "{} {corrected}", known(self.unknown_before));
+        // Accounts are walked through once: thousands do not lie in the caches. Calendars stand before them.
         let mut calendars = Calendars::default();
-        for (_, Account { calendar, .. }) in self.accounts.iter() {
-            let (_, is_new) = calendars.number(calendar);
-            if is_new {
-                text.push_str("calendar");
-                add_number(&mut text, calendar.counted_from.into());
-                for border in calendar.periods.borders() {
-                    add_number(&mut text, (*border).into());
-                }
-                text.push('\n');
-            }
-        }
+        let mut lines = String::with_capacity(USUAL * self.accounts.count());
         for (ledger, account) in self.accounts.iter() {
             let state = match (account.is_unknown, account.is_beyond) {
                 (true, _) => "unknown",
@@ -55,30 +48,39 @@ impl Ledger {
                 (_, Some(false)) => "within",
             };
             let Account { begun, keep_until, changed, used, days, corrected, calendar, .. } = account;
-            let (number, _) = calendars.number(calendar);
-            text.push_str("ledger ");
-            text.push_str(ledger);
-            for number in [number.into(), i128::from(*begun), (*keep_until).into(), (*changed).into()] {
-                add_number(&mut text, number);
-            }
-            text.push(' ');
-            text.push_str(state);
-            for period in 0..used.len().max(corrected.len()) {
-                add_number(&mut text, used.get(period).copied().unwrap_or_default());
-                if let Some(Some(added)) = corrected.get(period) {
-                    let _ = write!(text, "{added:+}");
-                }
-            }
-            text.push('\n');
-            if !days.is_empty() {
-                text.push_str("days");
-                for (begin, amount) in days {
-                    add_number(&mut text, (*begin).into());
-                    add_number(&mut text, *amount);
+            let (number, is_new) = calendars.number(calendar);
+            if is_new {
+                text.push_str("calendar");
+                add_number(&mut text, calendar.counted_from.into());
+                for border in calendar.periods.borders() {
+                    add_number(&mut text, (*border).into());
                 }
                 text.push('\n');
             }
+            lines.push_str("ledger ");
+            lines.push_str(ledger);
+            for number in [number.into(), i128::from(*begun), (*keep_until).into(), (*changed).into()] {
+                add_number(&mut lines, number);
+            }
+            lines.push(' ');
+            lines.push_str(state);
+            for period in 0..used.len().max(corrected.len()) {
+                add_number(&mut lines, used.get(period).copied().unwrap_or_default());
+                if let Some(Some(added)) = corrected.get(period) {
+                    let _ = write!(lines, "{added:+}");
+                }
+            }
+            lines.push('\n');
+            if !days.is_empty() {
+                lines.push_str("days");
+                for (begin, amount) in days {
+                    add_number(&mut lines, (*begin).into());
+                    add_number(&mut lines, *amount);
+                }
+                lines.push('\n');
+            }
         }
+        text.push_str(&lines);
         for (name, gid) in &self.groups {
             let _ = writeln!(text, "group {} {gid}", escaped(name));
         }

@@ -201,6 +201,27 @@ fn a_reset_takes_from_all_above_and_from_no_total() {
     assert_eq!(found, [1.0, 2.0, 1.0, 1.0, 1.0, 2.0]);
 }
 
+/// What the later job has used stays, as far as slurmctld's number goes.
+#[test]
+fn a_reset_of_a_qos_between_the_ends_of_two_jobs_takes_what_came_before() {
+    let mut sums = Sums::new(recipe(), 1000, 0);
+    cycle(&mut sums, 1100, 1.0, &[(4, 0.5)], &mut Vec::new());
+    sums.remember(&tree([50.0, 50.0, 0.0, 50.0, 0.0]), &qos(50.0));
+    let mut jobs = vec![ended(1, 4, 1100, 80.0, 1.0), ended(2, 4, 1190, 7.0, 1.0)];
+    let used = 50.0 + 80.0 + 7.0;
+    sums.reset_as_slurmctld(&tree([used, used, 0.0, used, 0.0]), &qos(9.0), &mut jobs);
+    cycle(&mut sums, 1200, 1.0, &[], &mut jobs);
+    let readings = sums.readings(Model::HalfLife);
+    assert_eq!((readings.qos[&1], readings.qos[&2], readings.all), (7.0, 7.0, used));
+}
+
+/// A file of sums that is older than that has nothing in its windows.
+#[test]
+fn windows_cover_their_length_as_often_as_they_count() {
+    assert_eq!(recipe().covers(), Some(400));
+    assert_eq!(Recipe { windows: None, ..recipe() }.covers(), None);
+}
+
 /// As `sacctmgr modify account root set RawUsage=0` does. slurmctld waits for it; a look at every job for each association takes minutes.
 #[test]
 fn a_reset_of_a_whole_tree_looks_at_each_job_once() {

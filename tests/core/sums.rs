@@ -381,6 +381,19 @@ fn names_of_any_letters_are_read_back() {
     assert_eq!(other.recipe().metric, "gres/a b");
 }
 
+/// Between the cycle of a file and its reading the clock may still be behind.
+#[test]
+fn windows_that_the_clock_fell_behind_are_read_back() {
+    let mut sums = Sums::new(recipe(), 1300, 0);
+    cycle(&mut sums, 1350, 1.0, &[(4, 1.0)], &mut Vec::new());
+    cycle(&mut sums, 1150, 1.0, &[], &mut Vec::new());
+    let (mut read, _) = parse(&text(&sums, &[])).unwrap();
+    for sums in [&mut sums, &mut read] {
+        cycle(sums, 1380, 1.0, &[], &mut Vec::new());
+        assert_eq!(sums.readings(WINDOWS).all, 50.0, "all of it is in the current window");
+    }
+}
+
 /// Older versions read a file without steps.
 #[test]
 fn steps_of_distances_are_read_back() {

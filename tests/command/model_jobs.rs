@@ -20,7 +20,9 @@ fn recomputed(snapshot: &Snapshot) -> JobRank {
 /// The example with these settings, and a change of that job.
 fn with(lines: &[&str], change: impl Fn(&mut Job)) -> Snapshot {
     let mut snapshot = site::example();
-    lines.iter().for_each(|line| site::set(&mut snapshot, line));
+    for line in lines {
+        site::set(&mut snapshot, line);
+    }
     change(&mut snapshot.jobs[0]);
     snapshot
 }

@@ -48,8 +48,9 @@ fn a_grant_of_a_partition_does_nothing_to_jobs_in_others() {
     let sequences = sequences(&["User Name=ada Partition=gpu,fat"]);
     let filters = Filters::of(sequences.all.iter().map(|sequence| &sequence.key));
     let granted = |effect, partition| Effects::of(filters.clone(), vec![effect]).granted([0], partition);
-    let points = |partition| granted(Effect::Within(7.0), partition).points;
-    assert_eq!(["gpu", "fat", "cpu"].map(points), [7.0, 7.0, 0.0]);
+    let within = Granted { points: 7.0, ..Granted::default() };
+    let granted_within = |partition| granted(Effect::Within(7.0), partition);
+    assert_eq!(["gpu", "fat", "cpu"].map(granted_within), [within, within, Granted::default()]);
     let beyond = Effect::Beyond(sequences.all[0].lines[0].beyond);
     assert_ne!(granted(beyond, "gpu"), Granted::default());
     assert_eq!(granted(beyond, "cpu"), Granted::default());

@@ -215,6 +215,14 @@ fn a_reset_of_a_qos_between_the_ends_of_two_jobs_takes_what_came_before() {
     assert_eq!((readings.qos[&1], readings.qos[&2], readings.all), (7.0, 7.0, used));
 }
 
+/// slurmctld gives an id again, and a job that is requeued keeps its own.
+#[test]
+fn a_run_is_told_by_its_id_and_its_start() {
+    let job = ended(7, 4, 1000, 5.0, 1.0);
+    assert!(job.is_run(7, 1000));
+    assert!(!job.is_run(7, 1005) && !job.is_run(8, 1000));
+}
+
 /// A file of sums that is older than that has nothing in its windows.
 #[test]
 fn windows_cover_their_length_as_often_as_they_count() {

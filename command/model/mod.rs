@@ -315,9 +315,15 @@ mod tests {
 
     #[test]
     fn tasks_are_counted_and_found_as_squeue_writes_them() {
-        for (tasks, count) in
-            [("", 1), ("7", 1), ("[5-9%2]", 5), ("[1-4,7,10-20:5]", 8), ("[1,3-", 1), ("[0-...]", 1)]
-        {
+        for (tasks, count) in [
+            ("", 1),
+            ("7", 1),
+            ("[5-9%2]", 5),
+            ("[1-4,7,10-20:5]", 8),
+            ("[1,3-", 1),
+            ("[0-...]", 1),
+            ("[1-4:0]", 1),
+        ] {
             assert_eq!(count_tasks(tasks), count, "{tasks}");
         }
         assert!(holds_task("[1-4,7,10-20:5%1]", 15) && !holds_task("[1-4,7,10-20:5%1]", 16));

@@ -76,3 +76,24 @@ impl<K: Copy + Eq + Hash, V: Copy + Default + PartialEq> Palette<K, V> {
         self.values.get(usize::from(index)).copied().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record may be where another was that was removed while the locks were let go of.
+    #[test]
+    fn a_key_may_mean_another_value_once_keys_were_forgotten() {
+        let mut palette: Palette<usize, u32> = Palette::new();
+        let [one, two] = [(64, 1), (128, 2)].map(|(key, value)| palette.place(key, || value).unwrap());
+        assert_eq!(palette.place(64, || unreachable!()), Some(one));
+        palette.forget_keys();
+        let three = palette.place(64, || 3).unwrap();
+        assert_eq!(
+            [one, two, three].map(|at| palette.get(at)),
+            [1, 2, 3],
+            "jobs that were read keep what they have"
+        );
+        assert_eq!(palette.place(192, || 2), Some(two), "each value is kept once");
+    }
+}

@@ -12,6 +12,7 @@ mod hostile;
 mod live;
 mod made;
 mod model;
+mod model_jobs;
 mod options;
 mod order;
 mod outputs;

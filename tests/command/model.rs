@@ -89,6 +89,60 @@ fn a_job_before_a_closed_partition_is_in_a_book_of_it() {
     assert_near(model.jobs[1].factor.unwrap(), 81.0 / 101.0, "user5");
 }
 
+/// Others can start in the same partition, which is up.
+#[test]
+fn who_waits_for_nodes_or_a_reservation_competes_apart_from_those_who_can_start() {
+    let mut snapshot = site::example();
+    site::set(&mut snapshot, "ActiveJobs=startable");
+    for reason in ["ReqNodeNotAvail, UnavailableNodes:n[1-4]", "Reservation"] {
+        reason.clone_into(&mut snapshot.jobs[1].reason);
+        let model = recomputed(&snapshot);
+        let apart = model.book_in(1, "main");
+        assert_eq!(model.closed_partition(apart), Some("main"), "{reason}");
+        assert_eq!(model.book_in(0, "main"), BookAt::DEFAULT, "{reason}");
+    }
+}
+
+/// As Slurm's commands leave it out where nobody asks for partitions.
+#[test]
+fn where_the_state_of_a_partition_is_not_known_the_reason_of_a_job_tells_it() {
+    let mut snapshot = site::example();
+    site::set(&mut snapshot, "ActiveJobs=startable");
+    snapshot.partitions.iter_mut().for_each(|partition| partition.state.clear());
+    "gpu".clone_into(&mut snapshot.jobs[1].partition);
+    "PartitionDown".clone_into(&mut snapshot.jobs[1].reason);
+    let model = recomputed(&snapshot);
+    assert_eq!(model.closed_partition(model.book_in(1, "gpu")), Some("gpu"));
+    assert_eq!(model.book_in(0, "main"), BookAt::DEFAULT);
+    drop(model);
+    // Of several it does not say which one is down.
+    snapshot.jobs[1].partitions = ["gpu", "main"].map(str::to_owned).to_vec();
+    let model = recomputed(&snapshot);
+    assert_eq!(["gpu", "main"].map(|partition| model.book_in(1, partition)), [BookAt::DEFAULT; 2]);
+}
+
+/// In a week, which is the half-life.
+#[test]
+fn usage_of_a_book_decays_as_all_other_usage_does() {
+    let snapshot = in_books();
+    let at = Some(snapshot.about.time + 7 * 86_400);
+    let model = Model::of(&snapshot, Options { at, ..Options::default() });
+    let root = model.standings_in(model.book_of("main"))[0];
+    assert!((root.usage / 1e6 - 0.5).abs() < 1e-3, "{} of 1e6", root.usage);
+}
+
+/// In the book of the graphics cards nobody has used anything, and user5 is alone there.
+#[test]
+fn a_job_in_several_partitions_has_the_factor_of_each_of_their_books() {
+    let mut snapshot = in_books();
+    snapshot.jobs[1].partitions = ["main", "gpu"].map(str::to_owned).to_vec();
+    let model = recomputed(&snapshot);
+    let factors: Vec<f64> =
+        model.jobs[1].entries.iter().map(|entry| entry.computed.unwrap().0.fair_share / 10_000.0).collect();
+    assert!(factors[0] < 0.2, "{factors:?}");
+    assert_near(factors[1], 1.0, "in gpu");
+}
+
 /// Of 1000 in all user2 has 300, where the target is half: 20 percent too few.
 #[test]
 fn targets_of_users_go_by_the_usage_of_their_association() {
@@ -123,7 +177,11 @@ fn numbers_differ_by_more_than_how_they_are_printed() {
         all.into_iter().map(|difference| difference.what).collect::<Vec<_>>()
     };
     assert!(differences(&snapshot).is_empty());
-    snapshot.jobs[0].fair_share += 0.01;
+    // A millionth is rounding.
+    let millionth = 1e-6 * snapshot.jobs[0].fair_share;
+    snapshot.jobs[0].fair_share += 0.5 * millionth;
+    assert!(differences(&snapshot).is_empty());
+    snapshot.jobs[0].fair_share += millionth;
     assert_eq!(differences(&snapshot), ["FAIRSHARE"]);
     "commands".clone_into(&mut snapshot.about.source);
     // One, and a ten-thousandth of the weight of fair-share, which is 10,000.
@@ -131,6 +189,13 @@ fn numbers_differ_by_more_than_how_they_are_printed() {
     assert!(differences(&snapshot).is_empty());
     snapshot.jobs[0].fair_share += 0.2;
     assert_eq!(differences(&snapshot), ["FAIRSHARE"]);
+    // One, and what a job gains by age from one calculation to the next: 1000 in a week, so 0.496 in five minutes.
+    snapshot.jobs[1].age += 1.4;
+    let of_other = Model::of(&snapshot, Options::default()).differences(1);
+    assert!(of_other.is_empty(), "{of_other:?}");
+    snapshot.jobs[1].age += 0.2;
+    let of_other = Model::of(&snapshot, Options::default()).differences(1);
+    assert_eq!(of_other.iter().map(|difference| difference.what.as_str()).collect::<Vec<_>>(), ["AGE"]);
 }
 
 /// Without a weight of fair-share nothing about it needs to be known.

@@ -62,6 +62,17 @@ fn a_qos_that_may_preempt_another_comes_first() {
     assert_eq!(decides(&snapshot), (2, Step::Preemption));
 }
 
+/// `PreemptMode=WITHIN`
+#[test]
+fn a_job_with_a_higher_priority_may_preempt_others_of_its_qos_where_the_site_says_so() {
+    let mut snapshot = two(|job| job.priority = 600);
+    snapshot.parameters.insert("PreemptType".to_owned(), "preempt/qos".to_owned());
+    snapshot.about.knows_preemption = true;
+    assert_eq!(decides(&snapshot), (2, Step::Priority));
+    snapshot.parameters.insert("PreemptMode".to_owned(), "CANCEL,WITHIN".to_owned());
+    assert_eq!(decides(&snapshot), (2, Step::Preemption));
+}
+
 #[test]
 fn components_of_a_heterogeneous_job_count_together_where_the_site_says_so() {
     let mut snapshot = two(|job| job.priority = 700);

@@ -201,6 +201,35 @@ fn a_reset_takes_from_all_above_and_from_no_total() {
     assert_eq!(found, [1.0, 2.0, 1.0, 1.0, 1.0, 2.0]);
 }
 
+/// What the later job has used stays, as far as slurmctld's number goes.
+#[test]
+fn a_reset_of_a_qos_between_the_ends_of_two_jobs_takes_what_came_before() {
+    let mut sums = Sums::new(recipe(), 1000, 0);
+    cycle(&mut sums, 1100, 1.0, &[(4, 0.5)], &mut Vec::new());
+    sums.remember(&tree([50.0, 50.0, 0.0, 50.0, 0.0]), &qos(50.0));
+    let mut jobs = vec![ended(1, 4, 1100, 80.0, 1.0), ended(2, 4, 1190, 7.0, 1.0)];
+    let used = 50.0 + 80.0 + 7.0;
+    sums.reset_as_slurmctld(&tree([used, used, 0.0, used, 0.0]), &qos(9.0), &mut jobs);
+    cycle(&mut sums, 1200, 1.0, &[], &mut jobs);
+    let readings = sums.readings(Model::HalfLife);
+    assert_eq!((readings.qos[&1], readings.qos[&2], readings.all), (7.0, 7.0, used));
+}
+
+/// slurmctld gives an id again, and a job that is requeued keeps its own.
+#[test]
+fn a_run_is_told_by_its_id_and_its_start() {
+    let job = ended(7, 4, 1000, 5.0, 1.0);
+    assert!(job.is_run(7, 1000));
+    assert!(!job.is_run(7, 1005) && !job.is_run(8, 1000));
+}
+
+/// A file of sums that is older than that has nothing in its windows.
+#[test]
+fn windows_cover_their_length_as_often_as_they_count() {
+    assert_eq!(recipe().covers(), Some(400));
+    assert_eq!(Recipe { windows: None, ..recipe() }.covers(), None);
+}
+
 /// As `sacctmgr modify account root set RawUsage=0` does. slurmctld waits for it; a look at every job for each association takes minutes.
 #[test]
 fn a_reset_of_a_whole_tree_looks_at_each_job_once() {
@@ -358,6 +387,19 @@ fn names_of_any_letters_are_read_back() {
     let mut other = read.clone();
     other.meet(2, 1, || Names { account: "-".to_owned(), user: "end".to_owned(), partition: "-".to_owned() });
     assert_eq!(other.recipe().metric, "gres/a b");
+}
+
+/// Between the cycle of a file and its reading the clock may still be behind.
+#[test]
+fn windows_that_the_clock_fell_behind_are_read_back() {
+    let mut sums = Sums::new(recipe(), 1300, 0);
+    cycle(&mut sums, 1350, 1.0, &[(4, 1.0)], &mut Vec::new());
+    cycle(&mut sums, 1150, 1.0, &[], &mut Vec::new());
+    let (mut read, _) = parse(&text(&sums, &[])).unwrap();
+    for sums in [&mut sums, &mut read] {
+        cycle(sums, 1380, 1.0, &[], &mut Vec::new());
+        assert_eq!(sums.readings(WINDOWS).all, 50.0, "all of it is in the current window");
+    }
 }
 
 /// Older versions read a file without steps.

@@ -1,10 +1,12 @@
 //! What happens between two cycles: fresh users, new and removed associations, changes to the tree and to usage. A job has
 //! a sensible factor at once, and the exact one after the next cycle.
 
-use slurm_inproc::{Association, Host, HostResult};
+use std::fs;
+
+use slurm_inproc::{Association, Conf, Host, HostResult};
 
 use crate::example::{number, tree};
-use crate::setup::ours;
+use crate::setup::{fill, options, ours, waiting, FAIR_TREE};
 use crate::tree::{account, assert_near, id, job_factor, user, Tree};
 
 /// A host with the example after its first cycle.
@@ -186,5 +188,25 @@ fn the_last_job_of_a_user_takes_its_tickets_with_it() -> HostResult<()> {
     tree.0[number("user5")].waiting = false;
     settle(&mut host, &tree)?;
     assert_near(job_factor(&mut host, id(number("user2")))?, 1.0, "the only user who waits");
+    host.quit().map(drop)
+}
+
+/// Dilution is taken out of the settings. Until the next calculation a job has a part of the tickets that the last one handed out.
+#[test]
+fn after_a_change_of_settings_a_submission_has_tickets_of_the_last_calculation() -> HostResult<()> {
+    let mut options = options()?;
+    options.files = vec![("multifactor2.conf".to_owned(), "Dilution=user\n".to_owned())];
+    let mut host = Host::start(&options)?;
+    fill(&mut host)?;
+    host.configure(&Conf::new().flags(FAIR_TREE).weight_fairshare(1200_u32))?;
+    host.jobs(&[waiting(1), waiting(2)])?;
+    host.init()?;
+    fs::write(host.directory().join("multifactor2.conf"), "")?;
+    host.reconfigure(true)?;
+    host.jobs(&[waiting(3)])?;
+    assert_eq!(host.set_priority(3)?, 400, "the third job of three");
+    host.advance(300)?;
+    host.cycle()?;
+    assert_eq!(host.dump_job(3)?.priority, 1200, "all jobs of a user are alike");
     host.quit().map(drop)
 }

@@ -237,24 +237,26 @@ fn a_change_of_a_hindered_job_gives_it_no_better_place() -> HostResult<()> {
 
 #[test]
 fn who_cannot_start_gains_nothing_by_having_no_rival_there() -> HostResult<()> {
-    let alone = |hindered: &Job| -> HostResult<u32> {
-        let mut host = host("ActiveJobs=startable")?;
-        set_state(&mut host, "down", DOWN)?;
-        host.jobs(&[job(201, LIGHT, &["up"], RESOURCES), hindered.clone()])?;
-        host.cycle()?;
-        let priority = host.dump_job(101)?.priority;
-        host.quit()?;
-        Ok(priority)
-    };
-    // At a limit a job has what it would have if it could start.
-    let expected = alone(&job(101, HEAVY, &["up"], BEGIN_TIME))?;
-    assert_eq!(expected, WEIGHT / 10);
-    for hindered in [
-        job(101, HEAVY, &["up"], REQ_NODE_NOT_AVAIL),
-        job(101, HEAVY, &["up"], RESERVATION),
-        job(101, HEAVY, &["down"], PART_DOWN),
-    ] {
-        assert_eq!(alone(&hindered)?, expected, "{hindered:?}");
+    for settings in ["", "Dilution=user", "Dilution=tree"] {
+        let alone = |hindered: &Job| -> HostResult<u32> {
+            let mut host = host(&format!("ActiveJobs=startable\n{settings}"))?;
+            set_state(&mut host, "down", DOWN)?;
+            host.jobs(&[job(201, LIGHT, &["up"], RESOURCES), hindered.clone()])?;
+            host.cycle()?;
+            let priority = host.dump_job(101)?.priority;
+            host.quit()?;
+            Ok(priority)
+        };
+        // At a limit a job has what it would have if it could start.
+        let expected = alone(&job(101, HEAVY, &["up"], BEGIN_TIME))?;
+        assert_eq!(expected, WEIGHT / 10, "{settings}");
+        for hindered in [
+            job(101, HEAVY, &["up"], REQ_NODE_NOT_AVAIL),
+            job(101, HEAVY, &["up"], RESERVATION),
+            job(101, HEAVY, &["down"], PART_DOWN),
+        ] {
+            assert_eq!(alone(&hindered)?, expected, "{settings} {hindered:?}");
+        }
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! `DebugFlags=Priority`: why a job has its priority and an association its tickets, as an administrator reads it in the log.
 
-use slurm_inproc::{Conf, HostResult, Nice};
+use slurm_inproc::{Conf, Host, HostResult, Nice};
 
 use crate::charges::{prepare, running, LIMITS};
 use crate::example;
-use crate::setup::{fill, ours, waiting, FAIR_TREE};
+use crate::setup::{fill, options, ours, waiting, FAIR_TREE};
 
 const DEBUG_PRIORITY: u64 = slurm_inproc::constants::DEBUG_FLAG_PRIO;
 
@@ -95,6 +95,35 @@ fn an_association_is_explained_with_shares_usage_factor_tickets_and_its_part_of_
     ] {
         assert_says(&log, line);
     }
+    Ok(())
+}
+
+/// alice's are the only jobs that wait, both in the default book.
+#[test]
+fn tickets_of_single_jobs_are_explained_and_associations_by_book() -> HostResult<()> {
+    let mut options = options()?;
+    let settings = "Dilution=user\nBook=cards Partitions=fast\n";
+    options.files = vec![("multifactor2.conf".to_owned(), settings.to_owned())];
+    let mut host = Host::start(&options)?;
+    fill(&mut host)?;
+    let conf = Conf::new().flags(FAIR_TREE).weight_fairshare(1000_u32);
+    host.configure(&conf.debug_flags(DEBUG_PRIORITY))?;
+    host.jobs(&[waiting(1), waiting(2)])?;
+    host.init()?;
+    let log = host.quit()?;
+    for (id, tickets) in [(1, "10000.00"), (2, "5000.00")] {
+        let job = format!("job {id}: ");
+        let line = explanations(&log).into_iter().find(|line| line.starts_with(&job)).expect("a line");
+        let of =
+            format!("tickets {tickets} of 10000.00: override 0.00, functional 0.00, share tree {tickets};");
+        assert!(line.contains(&of), "{line}");
+    }
+    let alice = |book: &str| {
+        let begin = format!("{book}user alice in account physics: ");
+        explanations(&log).into_iter().find(|line| line.starts_with(&begin)).expect("a line")
+    };
+    assert!(!alice("").contains("not active"), "{}", alice(""));
+    assert!(alice("book cards: ").contains("not active"), "{}", alice("book cards: "));
     Ok(())
 }
 

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use multifactor2_snapshot::{format, Snapshot};
 use slurm_inproc::{state, Association, Conf, FactorsFilter, Host, HostResult, Job, Options, Partition, Qos};
 
 use crate::charges::LIMITS;
-use crate::setup::{options, FAIR_TREE, NOW};
+use crate::setup::{eventually, options, FAIR_TREE, NOW};
 
 const JOHN: u32 = 3;
 const ANN: u32 = 5;
@@ -489,4 +490,41 @@ fn an_unknown_grant_is_known_again_once_the_accounting_was_asked() -> HostResult
     assert_eq!(corrected(&host).0, "beyond");
     assert_sites(&mut host, &[(1, -100_000)], "slurmdbd knows it")?;
     Ok(())
+}
+
+/// The snapshot of the cycle at a time, once its thread has ended: a cycle that comes before writes none.
+fn snapshot(host: &Host, path: &Path, time: i64) -> Snapshot {
+    let taken = || Some(format::read(fs::read(path).ok()?.as_slice()).expect("never half a file"));
+    let found = eventually(|| taken().filter(|snapshot| snapshot.about.time == time));
+    eventually(|| (!host.threads().ok()?.contains(&"snapshot".to_owned())).then_some(()));
+    found.unwrap_or_else(|| panic!("no snapshot of {time}: {}", host.log()))
+}
+
+/// What `multifactor2 grants` shows: john's job runs with two CPUs, and the accounting has an hour of the first day.
+#[test]
+fn a_snapshot_says_whose_grants_there_are_and_how_they_stand() -> HostResult<()> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("snapshot");
+    let group = LINE.lines().next().unwrap().replace("Account Name=physics", "Group Name=root");
+    let lines = format!("{LINE}{group} Partition=fast\nSnapshot={}\n", path.display());
+    let mut host = start(&lines, &[running(7, JOHN, 2)], |_| ())?;
+    snapshot(&host, &path, NOW);
+    at(&mut host, NOW + 300)?;
+    let found = snapshot(&host, &path, NOW + 300).grants;
+    let [physics, group] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((physics.kind.as_str(), physics.name.as_str(), physics.group), ("Account", "physics", None));
+    assert_eq!((physics.unit.as_str(), physics.state.as_str(), physics.within), ("cpu", "within", 1000.0));
+    assert_eq!(
+        (physics.used, physics.used_all, physics.granted, physics.running),
+        (600.0, 600.0, 3600.0, 2.0)
+    );
+    assert_eq!((physics.begun, physics.counted_until, physics.corrected_until), (NOW, NOW + 300, 0));
+    assert_eq!((group.kind.as_str(), group.name.as_str(), group.group), ("Group", "root", Some(0)));
+    assert_eq!((&group.partitions[..], group.used), (&["fast".to_owned()][..], 0.0));
+    correct(&host, |text| text);
+    at(&mut host, NOW + 600)?;
+    let corrected = &snapshot(&host, &path, NOW + 600).grants[0];
+    assert_eq!((corrected.corrected, corrected.corrected_until), (3000.0, NOW + 300));
+    assert_eq!((corrected.used, corrected.state.as_str()), (4200.0, "beyond"));
+    host.quit().map(drop)
 }

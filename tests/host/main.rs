@@ -2,6 +2,7 @@
 //! every call, and the stock plugin for everything that must be the same to the last bit.
 
 mod active_jobs;
+mod advice;
 mod between_cycles;
 mod books;
 mod changes;

@@ -38,6 +38,8 @@ pub struct Round<'g> {
     places: Places,
     /// The position of the TRES of each unit, where the cluster has it.
     units: Vec<Option<usize>>,
+    /// The cluster has TRES: while slurmctld reads them from the database anew there are none for a moment.
+    has_tres: bool,
     /// The sequences of the job at hand.
     of_job: Vec<u32>,
     tally: Tally,
@@ -55,6 +57,7 @@ impl Grants {
             now,
             places: Places::of(state.scopes.clone()),
             units: state.sequences.units().iter().map(|unit| position(lock, unit)).collect(),
+            has_tres: position(lock, "cpu").is_some(),
             of_job: Vec::new(),
             tally: Tally::new(state.sequences.all.len(), since, now),
             running: vec![0; state.sequences.all.len()],
@@ -136,8 +139,7 @@ impl Round<'_> {
         else {
             return;
         };
-        // While slurmctld reads its TRES from the database anew there are none for a moment.
-        if self.units.iter().any(Option::is_some) {
+        if self.has_tres {
             let missing = sequences.units().iter().zip(&self.units).filter(|(_, unit)| unit.is_none());
             *lacking = missing.map(|(unit, _)| unit.clone()).collect();
         }

@@ -100,6 +100,11 @@ fn nesi_loses_what_is_not_used() {
         Some(start + 90 * DAY),
         "the third month, and the first interval"
     );
+    assert_eq!(
+        grant.next_change(start + 152 * DAY),
+        Some(start + 180 * DAY),
+        "the second interval, a day before June ends"
+    );
 }
 
 #[test]
@@ -119,6 +124,39 @@ fn a_changed_amount_holds_from_the_first_period_on_and_an_adjustment_from_its_ti
     assert_eq!(grant.granted(6, end), number("100") + number("275") * number("30") / number("275"));
     assert_eq!(grant.granted(6, start), number("100"), "not yet");
     assert_eq!(grant.total(end), number("1475"));
+}
+
+#[test]
+fn what_should_be_used_grows_evenly_within_each_period() {
+    let grant = grant(jsc());
+    let (start, end) = grant.periods.whole();
+    assert_eq!(grant.should_be(start), Some(number("0")));
+    assert_eq!(grant.should_be(month(&grant, 1)), Some(number("50")));
+    assert_eq!(grant.should_be(month(&grant, 4)), Some(number("350")));
+    assert_eq!([start - 1, end].map(|at| grant.should_be(at)), [None, None]);
+}
+
+/// Clocks are set forward by an hour at a midnight in March, and back in October, each year, as they are in Beirut.
+#[test]
+fn a_midnight_that_does_not_exist_is_the_first_second_after_it_in_each_year() {
+    let hour = 3600;
+    // 29 March and 25 October 2026, 28 March and 31 October 2027.
+    let changes = [
+        1_774_742_400 - 2 * hour,
+        1_792_886_400 - 3 * hour,
+        1_806_192_000 - 2 * hour,
+        1_824_940_800 - 3 * hour,
+    ];
+    let offset = |at: i64| {
+        let summer = changes.iter().filter(|change| **change <= at).count() % 2 == 1;
+        if summer {
+            3 * hour
+        } else {
+            2 * hour
+        }
+    };
+    let begins = [date(2026, 3, 29), date(2027, 3, 28)].map(|date| Periods::begin(date, &offset));
+    assert_eq!(begins, [changes[0], changes[2]]);
 }
 
 #[test]

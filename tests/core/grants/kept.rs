@@ -202,6 +202,43 @@ fn what_a_line_says_of_earlier_times_counts_and_is_not_counted_twice() {
     assert_eq!(Ledger::new(1, FIRST).used(&sequences.all[0].lines[0]), [0, 7200]);
 }
 
+/// A job may end behind the time of a cycle, before that cycle counts: what is later counts in the next one.
+#[test]
+fn what_is_later_than_a_cycle_counts_in_the_next_one() {
+    let sequences = sequences(LINES);
+    let mut ledger = Ledger::new(1, FIRST);
+    let slots = ledger.follow(&sequences, FIRST);
+    let rates = vec![(sequences.all[0].key.text(), 2)];
+    let piece =
+        Piece { job: 1, started: FIRST, start: FIRST, run: 100, is_resize: false, rates, is_restored: false };
+    ledger.end(piece, (FIRST + 100, 100));
+    let mut used = |now: i64| {
+        let (tally, marks) = (Tally::default(), BTreeMap::new());
+        let cycle = Cycle { now, tally: &tally, marks, sequences: &sequences, slots: &slots, offset: |_| 0 };
+        ledger.settle(cycle, |_| false);
+        ledger.used(&sequences.all[0].lines[0])
+    };
+    assert_eq!([FIRST + 40, FIRST + 160, FIRST + 200].map(&mut used), [[80], [200], [200]]);
+}
+
+/// A grant is counted from when the ledger began. Where its line is taken out, it may come back within two periods after its end.
+#[test]
+fn a_grant_whose_line_was_taken_out_is_kept_for_two_periods_after_its_end() {
+    let (with, without) = (sequences(LINES), sequences(""));
+    let line = &with.all[0].lines[0];
+    let mut before = Ledger::new(1, FIRST);
+    let _ = before.follow(&with, FIRST + 50);
+    assert_eq!(before.accounts.get(&line.ledger).unwrap().begun, FIRST);
+    before.accounts.get_mut(&line.ledger).unwrap().used = vec![5];
+    // Its days are the first three.
+    for (at, used) in [(5 * DAY - 1, vec![5]), (5 * DAY, vec![])] {
+        let mut ledger = before.clone();
+        let _ = ledger.follow(&without, FIRST + at);
+        let _ = ledger.follow(&with, FIRST + at);
+        assert_eq!(ledger.used(line), used, "after {at} seconds");
+    }
+}
+
 #[test]
 fn standings_are_worked_out_anew_when_something_changes_and_only_then() {
     let lines = "Grant=Account Name=a Amount=3 From=2027-01-01 Until=2027-01-03 Pace=1days TimeZone=UTC Within=7 Borrow=1\n";

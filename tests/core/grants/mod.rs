@@ -5,6 +5,7 @@ mod cells;
 mod kept;
 mod model;
 mod model_of_days;
+mod whose;
 
 use num_bigint::BigInt;
 use num_rational::BigRational;

@@ -2,6 +2,7 @@
 
 use multifactor2_core::policy::points::{Needs, Points, PointsJob, Request};
 use multifactor2_core::policy::pools::{Bearer, Names};
+use multifactor2_core::rules::grants::Granted;
 
 use super::{needs, requests, settings, value, waited, Site, HOUR};
 
@@ -54,6 +55,21 @@ fn usage_is_of_running_jobs() {
         assert_eq!([waits, runs, late].map(|job| value(&line, &job)), [0, expected, of_late], "{part}");
     }
     assert_eq!(value("Component=USAGE Percent=1", &PointsJob { limit: 0.0, ..runs }), 2_500);
+}
+
+/// A job that runs is not put last any more.
+#[test]
+fn what_grants_do_to_a_job_is_explained() {
+    let cluster = Site::new().points("Component=RES Proc=1\nPointsCap=100");
+    let explained = |granted, elapsed| {
+        let job = PointsJob { granted, elapsed, ..requests(1.0, 4.0, 0.0, 0.0) };
+        let parts = cluster.points.explain(&job);
+        (parts.granted, parts.is_beyond_grant)
+    };
+    let within = Granted { points: 7.0, ..Granted::default() };
+    let beyond = Granted { is_last: true, ..Granted::default() };
+    assert_eq!([within, beyond].map(|granted| explained(granted, None)), [(7.0, false), (0.0, true)]);
+    assert_eq!(explained(beyond, Some(60.0)), (0.0, false));
 }
 
 #[test]

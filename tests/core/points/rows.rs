@@ -1,7 +1,7 @@
 //! Rows of Maui, Moab and Grid Engine with a golden number each: percent weights, class weights of groups, starts, states, missed targets, and
 //! urgencies, against our own model of them.
 
-use multifactor2_core::policy::points::{JobState, PointsJob, Request, TargetUsage};
+use multifactor2_core::policy::points::{JobState, PointsJob, Range, Ranges, Request, TargetUsage};
 use multifactor2_core::policy::pools::Names;
 use multifactor2_core::settings::Settings;
 use proptest::prelude::*;
@@ -31,6 +31,36 @@ fn a_component_in_percent_gives_its_part_to_the_job_for_which_it_is_largest() {
     assert_eq!(all(&mut cluster, &[jobs[0], jobs[1], large]), [500 + 250, -500 + 125, 500 + 500]);
     assert_eq!(all(&mut cluster, &[]), []);
     assert_eq!(cluster.value(&jobs[0]), 0, "nothing is known of what others have");
+}
+
+/// The plugin writes what all jobs have into its file. The command goes on with that, as it does not see all jobs.
+#[test]
+fn what_all_jobs_have_is_read_back_from_its_numbers() {
+    let lines =
+        "Component=RES WeightPercent=50 Proc=1\nComponent=URGENCY Urgency=100 Priority=10 WaitingTime=2";
+    let mut cluster = Site::new().points(lines);
+    let job = |cpus, nice, wait| PointsJob { nice, wait, ..requests(1.0, cpus, 0.0, 0.0) };
+    let jobs = [job(4.0, 10.0, 60.0), job(8.0, -5.0, 30.0)];
+    all(&mut cluster, &jobs);
+    let numbers = cluster.points.ranges().numbers();
+    let mut numbers: Vec<(&str, &str, f64)> =
+        numbers.iter().map(|(of, end, number)| (of.as_str(), *end, *number)).collect();
+    let expected = [
+        ("urgency", "low", 60.0),
+        ("urgency", "high", 120.0),
+        ("priority", "low", -10.0),
+        ("priority", "high", 5.0),
+        ("RES", "largest", 8.0),
+    ];
+    assert_eq!(numbers, expected);
+    assert_eq!(Ranges::of_numbers(&numbers), *cluster.points.ranges());
+    numbers.retain(|(_, end, _)| *end != "low");
+    let half = Ranges::of_numbers(&numbers);
+    assert_eq!(
+        (half.urgency, half.priority),
+        (Range::default(), Range::default()),
+        "half of it is not known"
+    );
 }
 
 /// `GROUPCFG[staff] CLASSWEIGHT` of Maui replaces that of all.

@@ -1,6 +1,6 @@
 //! Distances from targets and what caps leave, of users, accounts, QOS, groups and partitions.
 
-use multifactor2_core::policy::points::{Points, PointsJob, Request};
+use multifactor2_core::policy::points::{Listed, Points, PointsJob, Request, Standing, Whose};
 use multifactor2_core::policy::pools::Names;
 use multifactor2_core::rules::targets::{
     delta, percentage, step, Cap, Measure, Side, Totals, FARTHEST, NO_CAP,
@@ -384,4 +384,60 @@ fn distances_count_in_steps() {
 #[test]
 fn without_steps_none_are_kept() {
     assert_eq!(points("Target=User Name=alice Percent=50").points.kept_steps(), None);
+}
+
+/// What `multifactor2 tree --targets` says of each target of a site.
+fn listed(cluster: &Cluster) -> Vec<Listed> {
+    let usage = cluster.site.usage(&cluster.tree);
+    cluster.points.listing(&cluster.tree, usage.each_ref(), &["batch", "debug"])
+}
+
+/// The points that the distance of somebody gives to all jobs alike, in all usage or in a book.
+fn told(lines: &str, whose: &Whose, book: Option<&str>) -> Option<f64> {
+    let mut cluster = site().points(lines);
+    // What was used counts in each book.
+    let [usage, _] = cluster.site.usage(&cluster.tree);
+    let books = vec![usage; cluster.points.target_books().count()];
+    cluster.points.weigh_books(&cluster.tree, &books);
+    let rows = listed(&cluster);
+    let mut rows = rows.iter().filter(|row| row.whose == *whose && row.book.as_deref() == book);
+    match rows.next().unwrap_or_else(|| panic!("{lines}: {whose:?} has no row")).standing {
+        Standing::Goal { points, .. } => points,
+        Standing::Cap { .. } => panic!("{lines}: {whose:?} has a cap"),
+    }
+}
+
+/// Where points depend on the job, too, they are not told.
+#[test]
+fn points_of_a_target_are_told_where_all_jobs_have_them() {
+    let (bob, top, short) = (Whose::User("bob".to_owned()), Whose::Account("top".to_owned()), Whose::Qos(2));
+    let of_all = |lines: &str, whose: &Whose| told(lines, whose, None);
+    // bob has used 20 of 100, and so much QOS 2; top without those below it 30.
+    let (of_bob, of_short) = ("Target=User Name=bob Percent=50", "Target=QOS Name=short Percent=50");
+    let weighs = "Component=FS Weight=3 FSAccount=10 FSUser=10\nTarget=Account Name=top Percent=50 Weight=2";
+    assert_eq!(of_all(weighs, &top), Some((3.0 + 2.0) * 10.0 * 20.0));
+    assert_eq!(of_all(&format!("{weighs}\n{of_bob}"), &bob), None, "it depends on the account");
+    // Caps are of what counts of a job in all books, and these have users, but no QOS.
+    let book = "Book=cards Partitions=gpu\nTarget=User Name=carol Percent=10 Book=cards";
+    let capped = "Component=FS FSUser=10 FSUserCap=2000 FSQOS=10 FSQOSCap=2000";
+    assert_eq!(of_all(&format!("{capped}\n{of_bob}"), &bob), Some(300.0));
+    assert_eq!(of_all(&format!("{capped}\n{of_bob}\n{book}"), &bob), None);
+    assert_eq!(of_all(&format!("{capped}\n{of_short}\n{book}"), &short), Some(300.0));
+    let in_book = format!("{book}\nComponent=FS Weight=3 FSAccount=10 FSUser=10\nTarget=Account Name=top Percent=50 Weight=2 Book=cards\n{of_bob}");
+    assert_eq!(told(&in_book, &top, Some("cards")), Some(1000.0));
+    assert_eq!(told(&in_book, &bob, None), None);
+    // Without a weight there is nothing, neither above nor below zero.
+    let nothing = "PointsWeight=0\nComponent=FS FSUser=10\nTarget=User Name=bob Percent=10";
+    assert_eq!(of_all(nothing, &bob).map(f64::to_bits), Some(0.0_f64.to_bits()));
+}
+
+#[test]
+fn a_cap_says_whether_it_is_of_usage_in_windows() {
+    for (line, in_windows) in [("", false), (" Window=yes", true)] {
+        for kind in ["Percent=50", "Percent=50 Type=cap"] {
+            let cluster = points(&format!("Target=User Name=bob {kind}{line}"));
+            let rows: Vec<bool> = listed(&cluster).iter().map(|row| row.in_windows).collect();
+            assert_eq!(rows, [in_windows], "{kind}{line}");
+        }
+    }
 }

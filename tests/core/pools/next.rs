@@ -151,3 +151,47 @@ fn a_newcomer_is_not_behind_a_thousand_jobs_of_another() {
     // Then ann's second, and bob's.
     assert!(near(submit(&mut engine, 1002), 1250.0));
 }
+
+/// Two users in an account beside another account, and some jobs of each that wait.
+fn two_users(ann: u32, bob: u32) -> (ModelTree, Vec<ModelJob>) {
+    let mut tree = ModelTree::new(0.0);
+    for account in ["A", "B"] {
+        tree.add_account("root", account, Some(1), 0.0);
+        for user in ["ann", "bob"] {
+            tree.add_user(account, user, Some(1), 0.0);
+        }
+    }
+    let of =
+        |first: u32, count: u32, user| (0..count).map(move |at| ModelJob::waiting(first + 2 * at, user, "A"));
+    let jobs = of(1, ann, "ann").chain(of(31, bob, "bob")).chain([ModelJob::waiting(61, "ann", "B")]);
+    (tree, jobs.collect())
+}
+
+/// Tickets of the share tree that a new job of bob gets at once, and in the next cycle.
+fn now_and_then(text: &str, (tree, mut jobs): (ModelTree, Vec<ModelJob>)) -> [f64; 2] {
+    let mut engine = Engine::new(text, &tree);
+    engine.cycle(&jobs);
+    let job = last(71, "bob", "A");
+    let now = engine.submit(&job).share_tree;
+    jobs.push(job);
+    [now, Engine::new(text, &tree).cycle(&jobs).last().unwrap().share_tree]
+}
+
+/// ann's four jobs have 5000, 2500, … in the account, and bob's second 2500. With 3000 override tickets it comes before all of them.
+#[test]
+fn a_submission_comes_before_others_by_what_earlier_pools_give_it() {
+    let with = |tickets: u32| {
+        let text =
+            format!("Dilution=tree\nPolicyHierarchy=OS\nOverride=User Name=bob Tickets={tickets} Shared=no");
+        now_and_then(&text, two_users(4, 1))
+    };
+    assert!(with(1).iter().all(|tickets| near(*tickets, 5000.0 / 3.0)), "{:?}", with(1));
+    assert!(with(3000).iter().all(|tickets| near(*tickets, 5000.0 / 2.0)), "{:?}", with(3000));
+}
+
+/// Nobody's standing becomes less by somebody new, so the first job of bob ties with ann's first and comes behind it.
+#[test]
+fn a_newcomer_by_standing_comes_behind_those_who_are_as_good() {
+    let all = now_and_then("Dilution=tree\nDistribution=standing", two_users(4, 0));
+    assert!(all.iter().all(|tickets| near(*tickets, 10000.0 / 2.0)), "{all:?}");
+}

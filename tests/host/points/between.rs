@@ -1,5 +1,7 @@
 //! What happens to points between two cycles, and while one runs.
 
+use std::fs;
+
 use slurm_inproc::{Association, Conf, Host, HostResult, Job, Nice, Partition, Qos};
 
 use super::{
@@ -231,5 +233,21 @@ fn with_incr_only_fewer_points_do_not_count() -> HostResult<()> {
     assert_eq!(site(&mut host, 1)?, 910);
     // 900 for the user, 10 for the account, 700 for fast.
     assert_eq!(host.dump_job(2)?.priority_array, [1010, 1610]);
+    host.quit().map(drop)
+}
+
+/// A restart changes no distance: the step that each is in is in the file.
+#[test]
+fn steps_of_distances_are_kept() -> HostResult<()> {
+    let settings = "FSStep=5\nComponent=FS FSUser=1\nTarget=User Name=john Percent=50\n";
+    let mut host = loaded(settings, &[job(1, JOHN)])?;
+    use_up(&mut host, &[(1, 100.0), (2, 100.0), (JOHN, 42.0), (PAUL, 58.0)], &[])?;
+    for _ in 0..2 {
+        host.advance(300)?;
+        host.cycle()?;
+    }
+    host.fini()?;
+    let text = fs::read_to_string(host.directory().join("state/multifactor2_usage"))?;
+    assert!(text.lines().any(|line| line.starts_with("step User john ")), "{text}");
     host.quit().map(drop)
 }

@@ -6,6 +6,7 @@ use multifactor2_snapshot::records::{Association, Entry, Job};
 use multifactor2_snapshot::Snapshot;
 use slurm_inproc::{
     constants, state, AssociationUsage, Conf, Extended, FactorsFilter, FactorsObject, HostResult, Nice,
+    Partition,
 };
 
 use super::{few, Rig};
@@ -270,7 +271,7 @@ fn the_rest_of_it_is_what_the_records_say() -> HostResult<()> {
     assert_eq!((first.qos.as_str(), first.partition.as_str()), ("normal", "batch"));
     assert_eq!((first.limit, first.nodes, first.cpus, first.size_cpus), (Some(60), 1, 4, 4));
     assert_eq!(first.tres, [4, 1000, 0, 1]);
-    assert_eq!((first.submit, first.eligible), (NOW - 21_600, NOW - 21_600));
+    assert_eq!((first.submit, first.eligible, first.own_tickets), (NOW - 21_600, NOW - 21_600, 0));
     assert_eq!(job(2).partitions.len(), 3);
     assert_eq!((job(11).priority, job(11).is_computed, job(11).competes), (0, false, true));
     assert_eq!((job(12).priority, job(12).direct, job(12).is_computed), (4711, true, false));
@@ -292,5 +293,39 @@ fn the_rest_of_it_is_what_the_records_say() -> HostResult<()> {
     assert!(settings.iter().any(|setting| setting.line == "ActiveJobs=pending"));
     let text = std::fs::read_to_string(&path)?;
     assert!(!text.contains("comment") && !text.contains("job_name"), "{text}");
+    rig.host.quit().map(drop)
+}
+
+/// Whoever has used something in a book, or waits in it: alice waits in that of `fast`, bob has a job that runs there, and carol has neither.
+#[test]
+fn a_partition_is_told_with_its_state_and_its_book_with_whom_it_has() -> HostResult<()> {
+    let runs = waiting(21)
+        .association(5_u32)
+        .user_id(1005_u32)
+        .partitions(["fast".to_owned()])
+        .state(state::RUNNING)
+        .start_time(NOW)
+        .end_time_expected(NOW + 3600)
+        .total_cpus(8_u32)
+        .tres_allocated([(1, 8), (2, 4000), (4, 1), (5, 8)]);
+    let jobs =
+        [waiting(1).partitions(["fast".to_owned()]), waiting(2).association(6_u32).user_id(1006_u32), runs];
+    let mut rig = Rig::start("Book=cards Partitions=fast\n", &conf().decay_half_life(0_u32), &jobs)?;
+    rig.snapshot(NOW);
+    rig.host.partition(&Partition::new("long").state_up(1_u16))?;
+    rig.cycle_after(300)?;
+    let snapshot = rig.snapshot(NOW + 300);
+    let states: Vec<&str> = snapshot.partitions.iter().map(|partition| partition.state.as_str()).collect();
+    assert_eq!(states, ["UP", "UP", "DOWN", "UP"]);
+    let held: BTreeMap<u32, (bool, f64)> =
+        snapshot.book_associations.iter().map(|of| (of.association, (of.active, of.usage))).collect();
+    assert!(
+        snapshot.book_associations.iter().all(|of| of.book == "cards"),
+        "{:?}",
+        snapshot.book_associations
+    );
+    let used = held.get(&5).map(|(_, usage)| *usage);
+    assert!(used.is_some_and(|used| used > 0.0), "{held:?}");
+    assert_eq!((held.get(&4), held.get(&6)), (Some(&(true, 0.0)), None), "{held:?}");
     rig.host.quit().map(drop)
 }

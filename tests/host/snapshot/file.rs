@@ -113,6 +113,19 @@ fn everybody_can_read_it_unless_something_is_private() -> HostResult<()> {
     Ok(())
 }
 
+/// A directory is in its place.
+#[test]
+fn what_everybody_could_read_and_cannot_be_taken_away_is_named() -> HostResult<()> {
+    let mut rig = Rig::start("SnapshotMode=0644\n", &Conf::new(), &few())?;
+    rig.snapshot(NOW);
+    fs::remove_file(rig.path())?;
+    fs::create_dir(rig.path())?;
+    rig.host.configure(&Conf::new().private_data(constants::PRIVATE_DATA_JOBS))?;
+    rig.cycle_after(300)?;
+    rig.expect("The file of before stays: Snapshot: ");
+    rig.host.quit().map(drop)
+}
+
 /// Runs cycles with a path that is refused: one error, no file, priorities as ever; and one line when it works again.
 fn refused(prepare: impl FnOnce(&Rig) -> std::io::Result<String>, error: &str) -> HostResult<()> {
     let mut rig = Rig::start("", &Conf::new(), &few())?;
@@ -179,6 +192,13 @@ fn symbolic_links_and_what_is_no_file_are_refused() -> HostResult<()> {
             Ok(rig.directory.path().join("link/s").display().to_string())
         },
         "link is no directory, or a symbolic link: nothing is written",
+    )?;
+    refused(
+        |rig| {
+            fs::write(rig.directory.path().join("file"), "mine")?;
+            Ok(rig.directory.path().join("file/s").display().to_string())
+        },
+        "file is no directory, or a symbolic link: nothing is written",
     )?;
     refused(
         |rig| {

@@ -207,14 +207,15 @@ fn what_a_line_says_of_earlier_times_counts_and_is_not_counted_twice() {
 fn what_is_later_than_a_cycle_counts_in_the_next_one() {
     let sequences = sequences(LINES);
     let mut ledger = Ledger::new(1, FIRST);
-    let slots = ledger.follow(&sequences, FIRST);
+    let mut slots = ledger.follow(&sequences, FIRST);
     let rates = vec![(sequences.all[0].key.text(), 2)];
     let piece =
         Piece { job: 1, started: FIRST, start: FIRST, run: 100, is_resize: false, rates, is_restored: false };
     ledger.end(piece, (FIRST + 100, 100));
     let mut used = |now: i64| {
         let (tally, marks) = (Tally::default(), BTreeMap::new());
-        let cycle = Cycle { now, tally: &tally, marks, sequences: &sequences, slots: &slots, offset: |_| 0 };
+        let cycle =
+            Cycle { now, tally: &tally, marks, sequences: &sequences, slots: &mut slots, offset: |_| 0 };
         ledger.settle(cycle, |_| false);
         ledger.used(&sequences.all[0].lines[0])
     };

@@ -1,6 +1,6 @@
 //! Distances from targets and what caps leave, of users, accounts, QOS, groups and partitions.
 
-use multifactor2_core::policy::points::{Listed, Points, PointsJob, Request, Standing, Whose};
+use multifactor2_core::policy::points::{Listed, Points, PointsJob, Request, TargetStanding, Whose};
 use multifactor2_core::policy::pools::Names;
 use multifactor2_core::rules::targets::{
     delta, percentage, step, Cap, Measure, Side, Totals, FARTHEST, NO_CAP,
@@ -402,8 +402,8 @@ fn told(lines: &str, whose: &Whose, book: Option<&str>) -> Option<f64> {
     let rows = listed(&cluster);
     let mut rows = rows.iter().filter(|row| row.whose == *whose && row.book.as_deref() == book);
     match rows.next().unwrap_or_else(|| panic!("{lines}: {whose:?} has no row")).standing {
-        Standing::Goal { points, .. } => points,
-        Standing::Cap { .. } => panic!("{lines}: {whose:?} has a cap"),
+        TargetStanding::Goal { points, .. } => points,
+        TargetStanding::Cap { .. } => panic!("{lines}: {whose:?} has a cap"),
     }
 }
 

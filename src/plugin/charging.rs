@@ -229,8 +229,7 @@ impl<'a> Batch<'_, 'a, '_, '_> {
 
     fn count_end_in(&mut self, at: usize, job: Job<'_, Write>, run: Option<Run>, due: bool, period: Period) {
         let Some(since) = self.charger.own[at].since() else { return };
-        let job_read = job.read_only();
-        let owners = OwnersOfJob { qos: job_read.qos_until_end(self.lock), ..self.owners_of(job_read) };
+        let owners = self.owners_under(job.read_only(), job.read_only().qos_until_end(self.lock));
         let charged = Charged {
             association: owners.association,
             qos: [owners.qos, owners.qos_of_partition],
@@ -346,7 +345,11 @@ impl<'a> Batch<'_, 'a, '_, '_> {
 
     /// Whom the charges of a job go to.
     fn owners_of(&self, job: Job<'_>) -> OwnersOfJob<'a> {
-        let qos = job.qos(self.lock);
+        self.owners_under(job, job.qos(self.lock))
+    }
+
+    /// The same of a job that runs, or has run, under a QOS.
+    fn owners_under(&self, job: Job<'_>, qos: Option<Qos<'a, Write>>) -> OwnersOfJob<'a> {
         let of_partition = job.partition().and_then(|partition| partition.qos(self.lock));
         OwnersOfJob {
             association: job.association(self.lock),

@@ -3,7 +3,7 @@
 use std::fs;
 
 use multifactor2_core::rules::sums::{Model, Readings};
-use slurm_inproc::{state, Conf, Host, HostResult, Job};
+use slurm_inproc::{state, Conf, Host, HostResult, Job, Partition};
 
 use crate::driver::{early_save, Accident, Lives, Step};
 use crate::setup::{cycle_at, end_job, running, usage, ASSOCIATIONS, CPUS, NOW};
@@ -316,21 +316,26 @@ fn without_limits_jobs_count_until_their_end_and_once() -> HostResult<()> {
     Ok(())
 }
 
-/// slurmctld gives jobs that had ended before it started no pointer to their QOS.
+/// slurmctld gives jobs that had ended before it started no pointer to their QOS. One that is that of the partition, too, counts them once.
 #[test]
 fn without_limits_a_qos_has_what_jobs_used_that_ended_right_before_a_restart() -> HostResult<()> {
-    let lives = Lives::new(Conf::new().enforce(ASSOCIATIONS), BILLING)?;
-    let mut host = lives.start(NOW, &[running(1, 3, NOW)])?;
-    cycle_at(&mut host, NOW + 100)?;
-    host.save()?;
-    host.fini()?;
-    drop(host);
-    let ended = running(1, 3, NOW).state(state::COMPLETE).end_time(NOW + 130).qos_by_id(true);
-    let mut host = lives.start(NOW + 200, &[ended])?;
-    for at in [NOW + 200, NOW + 300] {
-        cycle_at(&mut host, at)?;
-        let sums = saved(&lives, ALL);
-        assert_eq!([sums.all, sums.associations[&3], sums.qos[&1]], [130.0 * CPUS; 3], "{at}");
+    let clusters: [Step; 2] = [|_| Ok(()), |host| host.partition(&Partition::new("batch").qos(1_u32))];
+    for (number, cluster) in clusters.into_iter().enumerate() {
+        let lives = Lives { cluster, ..Lives::new(Conf::new().enforce(ASSOCIATIONS), BILLING)? };
+        let mut host = lives.start(NOW, &[running(1, 3, NOW)])?;
+        cycle_at(&mut host, NOW + 100)?;
+        host.save()?;
+        host.fini()?;
+        drop(host);
+        let ended = running(1, 3, NOW).state(state::COMPLETE).end_time(NOW + 130).qos_by_id(true);
+        let mut host = lives.start(NOW + 200, &[ended])?;
+        for at in [NOW + 200, NOW + 300] {
+            cycle_at(&mut host, at)?;
+            let sums = saved(&lives, ALL);
+            let found = [sums.all, sums.associations[&3], sums.qos[&1]];
+            assert_eq!(found, [130.0 * CPUS; 3], "cluster {number}: {at}");
+        }
+        host.quit()?;
     }
-    host.quit().map(drop)
+    Ok(())
 }

@@ -91,12 +91,11 @@ impl Slots {
         (start, end): (i64, i64),
         offset: &impl Fn(i64) -> i64,
     ) {
-        let is_later = end > start && self.open.get(place).is_some_and(|open| end > open.until);
-        let found = if is_later { self.around(end - 1, (place, sequence), offset) } else { None };
-        if let Some(open) = self.open.get_mut(place) {
-            *open =
-                Open { changed: Changed::All, ..if is_later { found.unwrap_or_default() } else { *open } };
+        let Some(mut open) = self.open.get(place).copied() else { return };
+        if end > start && end > open.until {
+            open = self.around(end - 1, (place, sequence), offset).unwrap_or_default();
         }
+        self.open[place] = Open { changed: Changed::All, ..open };
     }
 
     /// Around a time; `None` where no line counts it, or several do.

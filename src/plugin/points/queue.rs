@@ -517,22 +517,25 @@ impl PointsQueue {
 
     /// The points of the jobs of each association.
     fn by_association(&mut self) -> Vec<i32> {
-        let state = &mut self.state;
-        let PointsState { grants, effects, .. } = &*state;
+        let before = self.state.of_sets.take();
+        let state = &self.state;
+        let PointsState { grants, effects, .. } = state;
         let is_same =
-            |of: &PointsOfSets| Arc::ptr_eq(&of.grants, grants) && Arc::ptr_eq(&of.effects, effects);
-        if !state.of_sets.as_deref().is_some_and(is_same) {
+            |of: &Arc<PointsOfSets>| Arc::ptr_eq(&of.grants, grants) && Arc::ptr_eq(&of.effects, effects);
+        let of_sets = before.filter(is_same).unwrap_or_else(|| {
             let value = |granted| state.core.value(&PointsJob { granted, ..self.unknown.job() });
-            state.of_sets = Some(Arc::new(PointsOfSets {
+            Arc::new(PointsOfSets {
                 points: state.granted_by_set().into_iter().flatten().map(value).collect(),
                 others: value(Granted::default()),
                 grants: Arc::clone(grants),
                 effects: Arc::clone(effects),
-            }));
-        }
-        let Some(of_sets) = state.of_sets.as_deref() else { return Vec::new() };
+            })
+        });
         let of_node = |node| of_sets.points.get(of_sets.grants.set_of(node) as usize).copied();
-        self.nodes.iter().map(|node| node.and_then(of_node).unwrap_or(of_sets.others)).collect()
+        let points = self.nodes.iter().map(|node| node.and_then(of_node).unwrap_or(of_sets.others));
+        let points = points.collect();
+        self.state.of_sets = Some(of_sets);
+        points
     }
 
     /// What was read of a job.

@@ -5,34 +5,13 @@ use multifactor2_fixtures::assert_near;
 use multifactor2_replay::order::{Multifactor, Order, Started, Tickets};
 use multifactor2_replay::sim::{Parameters, Scheduler};
 use multifactor2_replay::synthetic::{Full, Member, Work};
-use multifactor2_replay::workload::{Builder, Draft, Machine, Names, Setup, Workload, NO_TIME};
+use multifactor2_replay::workload::{Machine, Names, Setup, Workload};
 
-use crate::made::{multifactor2, outcome};
-
-const NOW: i64 = 1_000_000;
+use crate::made::{at_once, multifactor2, outcome, NOW};
 
 /// Jobs of four CPUs, each with a user who is alone in an account, and the account and partitions of each.
 fn workload(jobs: &[(&str, &str)]) -> Workload {
-    let mut builder = Builder::new("account");
-    for (id, (account, partitions)) in (1..).zip(jobs) {
-        builder
-            .add(&Draft {
-                id,
-                submit: NOW,
-                eligible: NOW,
-                start: NO_TIME,
-                run: 600,
-                limit: 600,
-                cpus: 4,
-                nodes: 1,
-                user: account,
-                account,
-                partitions,
-                ..Draft::default()
-            })
-            .unwrap();
-    }
-    let mut workload = builder.finish();
+    let mut workload = at_once(jobs.iter().map(|(account, partitions)| (*account, *partitions, 4)));
     workload.config.set("PriorityDecayHalfLife", "0");
     workload
 }

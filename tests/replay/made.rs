@@ -30,6 +30,33 @@ pub fn machine(shared: bool) -> Machine {
     }
 }
 
+/// When jobs of [`at_once`] come.
+pub const NOW: i64 = 1_000_000;
+
+/// Jobs that come together, for ten minutes each: account, the only user of which is called like it, partitions and CPUs.
+pub fn at_once<'j>(jobs: impl IntoIterator<Item = (&'j str, &'j str, u32)>) -> Workload {
+    let mut builder = Builder::new("account");
+    for (id, (account, partitions, cpus)) in (1..).zip(jobs) {
+        builder
+            .add(&Draft {
+                id,
+                submit: NOW,
+                eligible: NOW,
+                start: NO_TIME,
+                run: 600,
+                limit: 600,
+                cpus,
+                nodes: 1,
+                user: account,
+                account,
+                partitions,
+                ..Draft::default()
+            })
+            .unwrap();
+    }
+    builder.finish()
+}
+
 /// Seconds of a unit of [`Made`].
 const UNIT: u64 = 20;
 

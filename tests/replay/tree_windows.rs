@@ -6,11 +6,9 @@ use multifactor2_core::settings::Settings;
 use multifactor2_core::ShareTree;
 use multifactor2_fixtures::assert_near;
 use multifactor2_replay::order::{Multifactor, Order, Policy, Started, Tickets};
-use multifactor2_replay::workload::{Builder, Draft, Machine, Setup, Workload, NO_TIME};
+use multifactor2_replay::workload::{Machine, Setup, Workload};
 
-use crate::made::multifactor2;
-
-const NOW: i64 = 1_000_000;
+use crate::made::{at_once, multifactor2, NOW};
 
 fn settings(text: &str) -> Settings {
     Settings::parse(text, "test").unwrap().settings
@@ -18,25 +16,7 @@ fn settings(text: &str) -> Settings {
 
 /// A job of so many CPUs of each of these accounts, all with a user.
 fn workload(jobs: &[(&str, u32)]) -> Workload {
-    let mut builder = Builder::new("account");
-    for (id, (account, cpus)) in (1..).zip(jobs) {
-        let draft = Draft {
-            id,
-            submit: NOW,
-            eligible: NOW,
-            start: NO_TIME,
-            run: 600,
-            limit: 600,
-            cpus: *cpus,
-            nodes: 1,
-            user: account,
-            account,
-            partitions: "p",
-            ..Draft::default()
-        };
-        builder.add(&draft).unwrap();
-    }
-    builder.finish()
+    at_once(jobs.iter().map(|(account, cpus)| (*account, "p", *cpus)))
 }
 
 fn machine() -> Machine {

@@ -1,8 +1,8 @@
 //! Facts in, numbers out: what the priority of a job is made of, factor by factor.
 
 use crate::factors::{
-    age, age_part, configured_factor, job_size_factor, tres_factors, weigh_tres, weighted_fair_share,
-    ClusterSize, Evaluation, SizePolicy, Weights,
+    age, age_part, configured_factor, job_size_factor, weighted_fair_share, weighted_tres, ClusterSize,
+    Evaluation, SizePolicy, Weights,
 };
 use crate::facts::{AssociationFactors, Facts, Job, JobSize, Partition, Qos, Tres};
 
@@ -28,6 +28,7 @@ pub struct FactorConfig {
 
 impl FactorConfig {
     /// The weighted factor of the time that a job has waited.
+    #[inline]
     pub fn weighted_age(&self, age: Option<u32>) -> f64 {
         match (self.weights.age, age) {
             (0, _) | (_, None) => 0.0,
@@ -116,8 +117,8 @@ impl Evaluator<'_> {
     #[inline]
     pub fn weighted_tres(&self, factors: &mut [f64], tres: Tres<'_>) -> f64 {
         let Some(weights) = &self.config.tres_weights else { return 0.0 };
-        tres_factors(factors, tres.allocated, tres.requested, tres.of_partition, self.config.no_normal_tres);
-        weigh_tres(factors, weights)
+        let counts = (tres.allocated, tres.requested);
+        weighted_tres(factors, weights, counts, tres.of_partition, self.config.no_normal_tres)
     }
 
     /// All weighted factors of a job, those of its TRES in `tres`.

@@ -90,6 +90,7 @@ pub struct SizePolicy {
 /// The job size factor, from 0 to 1.
 ///
 /// 0 where stock divides zero by zero: up to 22.05, a cluster without nodes or CPUs.
+#[inline]
 pub fn job_size_factor(job: &JobSize, cluster: ClusterSize, policy: SizePolicy) -> f64 {
     if policy.nodes == NodeCount::Active && (cluster.nodes == 0 || cluster.cpus == 0) {
         return 0.0;
@@ -146,35 +147,35 @@ fn relative_to_time(job: &JobSize, cluster: ClusterSize) -> f64 {
     size / f64::from(job.minutes()) / f64::from(cluster.cpus)
 }
 
-/// Fills `factors` with the TRES factors of a job in a partition: the part of the partition's TRES that it
-/// has allocated, or else asks for; with `NO_NORMAL_TRES` (`no_normal`) the plain counts.
+/// Fills `products` with the TRES factors of a job in a partition, each multiplied by its weight (`PriorityWeightTRES`), and returns their
+/// sum. A factor is the part of the partition's TRES that the job has allocated, or else asks for; with `NO_NORMAL_TRES` (`no_normal`) the
+/// plain count.
 ///
-/// 0 for a TRES that the partition does not have. Slices shorter than `factors` are taken to be filled with
-/// 0.
-pub fn tres_factors(
-    factors: &mut [f64],
-    allocated: Option<&[u64]>,
-    requested: Option<&[u64]>,
+/// 0 for a TRES that the partition does not have, and for one without a weight. Slices shorter than `weights` are taken to be filled with 0.
+#[inline]
+pub fn weighted_tres(
+    products: &mut [f64],
+    weights: &[f64],
+    (allocated, requested): (Option<&[u64]>, Option<&[u64]>),
     partition: Option<&[u64]>,
     no_normal: bool,
-) {
-    let count = |counts: Option<&[u64]>, tres: usize| counts?.get(tres).copied();
-    for (tres, factor) in factors.iter_mut().enumerate() {
-        let value = count(allocated, tres)
-            .filter(|&value| value != NO_CONSUME)
-            .or_else(|| count(requested, tres))
-            .unwrap_or(0);
-        let of = if no_normal { 1 } else { count(partition, tres).unwrap_or(0) };
-        *factor = if of == 0 { 0.0 } else { as_f64(value) / as_f64(of) };
-    }
-}
-
-/// Multiplies TRES factors with their weights (`PriorityWeightTRES`) in place and returns the sum.
-pub fn weigh_tres(factors: &mut [f64], weights: &[f64]) -> f64 {
+) -> f64 {
+    let [allocated, requested, partition] = [allocated, requested, partition].map(Option::unwrap_or_default);
     let mut sum = 0.0;
-    for (factor, weight) in factors.iter_mut().zip(weights) {
-        *factor *= weight;
-        sum += *factor;
+    for (tres, (product, weight)) in products.iter_mut().zip(weights).enumerate() {
+        *product = 0.0;
+        if *weight == 0.0 {
+            continue;
+        }
+        let value = match allocated.get(tres) {
+            Some(value) if *value != NO_CONSUME => *value,
+            _ => requested.get(tres).copied().unwrap_or(0),
+        };
+        let of = if no_normal { 1 } else { partition.get(tres).copied().unwrap_or(0) };
+        if of != 0 {
+            *product = as_f64(value) / as_f64(of) * weight;
+            sum += *product;
+        }
     }
     sum
 }

@@ -51,6 +51,7 @@ impl Index {
     }
 
     /// The association with an id.
+    #[inline]
     pub fn get(&self, id: u32) -> Option<Slot> {
         let slot = match self {
             Self::Dense(table) => table.get(id as usize),

@@ -17,7 +17,7 @@ use super::books::{ByBook, JobBooks};
 use super::config::Config;
 use super::evaluator::{warn_of_missing_details, warn_of_overflow, Evaluator, NO_DETAILS};
 use super::known_once::KnownOnce;
-use super::palette::{Index, Palette};
+use super::palette::{Index, Palette, NOWHERE};
 use super::points::{Decided, Given};
 use super::queue::{Drafted, Handed};
 use super::standing::{Holdings, Standing};
@@ -92,6 +92,12 @@ impl Draft {
         self.task
     }
 
+    /// The priority can be finished from what was read.
+    #[inline]
+    fn is_complete(&self) -> bool {
+        matches!(self.task, Task::Number | Task::More)
+    }
+
     /// A cap keeps the job from starting.
     pub fn is_stopped(&self) -> bool {
         self.waits == Waits::Stopped
@@ -139,6 +145,32 @@ pub struct Finished {
     pub same: usize,
     /// Those whose points left a sum below 1, so that they are at the lowest priority with all others of them.
     pub sunk: usize,
+}
+
+impl Finished {
+    /// What is left of a job is done under the locks; all of it where its association is none that the last distribution knew.
+    #[cold]
+    fn leave(&mut self, draft: &mut Draft) {
+        if draft.task != Task::Clear {
+            self.computed += 1;
+            draft.task = Task::Evaluate;
+        }
+    }
+
+    /// Gives a job the priority that `evaluation` makes, with its points in it.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a tenth of the instructions of a cycle
+    fn add(&mut self, draft: &mut Draft, evaluation: &Evaluation, points: Option<i32>) {
+        self.computed += 1;
+        let sum = evaluation.sum();
+        self.sunk += usize::from(sum < 1.0 && points.is_some_and(|points| points < 0));
+        let value = warn_of_overflow(draft.id, Priority::from_sum(sum));
+        // Half of all may change: no branch could be foreseen.
+        let is_same = value == draft.priority && draft.task == Task::Number;
+        draft.task = if is_same { Task::Nothing } else { draft.task };
+        self.same += usize::from(is_same);
+        draft.priority = value;
+    }
 }
 
 /// The drafts of one cycle.
@@ -247,7 +279,8 @@ impl Drafts {
     }
 
     /// The same of a job whose facts have been read, and which gets `more` than a number in any case. Returns its age.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a tenth of the instructions of a cycle
     pub fn add_facts<V: Levels<Qos: Open>>(
         &mut self,
         evaluator: &Evaluator<'_>,
@@ -265,26 +298,29 @@ impl Drafts {
         let of_qos = self.qos.place(job.named_qos(), || OfQos::of(core, job.qos(lock).map(views::qos)));
         let offsets = (facts.site, facts.nice);
         let of_offsets = self.offsets.place(offsets, || offsets);
-        let task = if of_partition.is_none() || of_qos.is_none() || of_offsets.is_none() {
+        let task = if [of_partition, of_qos, of_offsets].contains(&NOWHERE) {
             Task::Evaluate
-        } else if more || of_qos.is_some_and(|qos| self.qos.get(qos).threshold) {
+        } else if more || self.qos.get(of_qos).threshold {
             Task::More
         } else {
             Task::Number
         };
-        let size = if core.weighs_size() { views::size(job) } else { None };
+        let job_size = match core.weighs_size().then(|| views::size(job)) {
+            Some(Some(size)) => core.weighted_size(&size),
+            _ => 0.0,
+        };
         let age = core.age(facts);
         self.jobs.push(Draft {
             address: job.address(),
-            job_size: size.map_or(0.0, |size| core.weighted_size(&size)),
+            job_size,
             tres: core.weighted_tres(tres, evaluator.tres(job, partition)),
             id: facts.id,
             priority: facts.priority,
             association,
             age: age.unwrap_or(NO_AGE),
-            partition: of_partition.unwrap_or_default(),
-            qos: of_qos.unwrap_or_default(),
-            offsets: of_offsets.unwrap_or_default(),
+            partition: of_partition,
+            qos: of_qos,
+            offsets: of_offsets,
             task,
             waits,
         });
@@ -355,34 +391,48 @@ impl Drafts {
         }
         self.by_id = jobs.is_sorted_by_key(|draft| draft.id);
         let known = KnownOnce::new(self, standing);
-        for (at, draft) in jobs.iter_mut().enumerate() {
-            if draft.task == Task::Clear {
-                continue;
-            }
-            finished.computed += 1;
-            let evaluation = self.evaluation_with(draft, at, |of| known.of(draft.association, of));
-            let Some(evaluation) = evaluation.filter(|_| draft.task != Task::Evaluate) else {
-                draft.task = Task::Evaluate;
-                continue;
-            };
-            let sum = evaluation.sum();
-            let points = self.points.of(at, draft.association);
-            finished.sunk += usize::from(sum < 1.0 && points.is_some_and(|points| points < 0));
-            let priority = Priority::from_sum(sum);
-            let value = warn_of_overflow(draft.id, priority);
-            // Half of all may change: no branch could be foreseen.
-            let is_same = value == draft.priority && draft.task == Task::Number;
-            draft.task = if is_same { Task::Nothing } else { draft.task };
-            finished.same += usize::from(is_same);
-            draft.priority = value;
+        let has_books = !self.config.books.is_empty() || !self.waiting.closed.is_empty();
+        if self.tickets.is_empty() && self.points.is_nothing() && !has_books {
+            self.finish_plain(&mut jobs, &known, &mut finished);
+        } else {
+            self.finish_each(&mut jobs, &known, &mut finished);
         }
         self.jobs = jobs;
         finished
     }
 
+    /// Where jobs of one association have the same from it.
+    fn finish_plain(&self, jobs: &mut [Draft], known: &KnownOnce<'_>, finished: &mut Finished) {
+        for draft in jobs {
+            let Some(of_association) = known.plain(draft.association).filter(|_| draft.is_complete()) else {
+                finished.leave(draft);
+                continue;
+            };
+            let partition = self.partitions.get(draft.partition).factor;
+            finished.add(draft, &self.evaluation_from(draft, partition, of_association, None), None);
+        }
+    }
+
+    /// Where tickets, points or books make a difference for single jobs.
+    fn finish_each(&self, jobs: &mut [Draft], known: &KnownOnce<'_>, finished: &mut Finished) {
+        for (at, draft) in jobs.iter_mut().enumerate() {
+            let OfPartition { factor, book } = self.partitions.get(draft.partition);
+            let of_association = known.of(draft.association, (book, self.tickets.of(at, draft.id, book)));
+            let Some(of_association) = of_association.filter(|_| draft.is_complete()) else {
+                finished.leave(draft);
+                continue;
+            };
+            let points = self.points.of(at, draft.association);
+            finished.add(draft, &self.evaluation_from(draft, factor, of_association, points), points);
+        }
+    }
+
     /// What the priority of the draft at a place is made of; `None` where the association is none that the last distribution knew.
     fn evaluation(&self, draft: &Draft, at: usize, standing: &Standing) -> Option<Evaluation> {
-        self.evaluation_with(draft, at, |of| self.known(standing, draft.association, of))
+        let OfPartition { factor, book } = self.partitions.get(draft.partition);
+        let tickets = self.tickets.of(at, draft.id, book);
+        let of_association = self.known(standing, draft.association, (book, tickets))?;
+        Some(self.evaluation_from(draft, factor, of_association, self.points.of(at, draft.association)))
     }
 
     /// The weighted factors of an association, and of a job there in a book with these tickets.
@@ -399,18 +449,20 @@ impl Drafts {
         Some(self.config.factors.weighted_standing(known))
     }
 
-    fn evaluation_with(
+    /// What the priority of a draft is made of, with the factors of its partition and its association.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a tenth of the instructions of a cycle
+    fn evaluation_from(
         &self,
         draft: &Draft,
-        at: usize,
-        known: impl FnOnce((BookAt, Option<JobTickets>)) -> Option<(f64, f64)>,
-    ) -> Option<Evaluation> {
-        let OfPartition { factor: partition, book } = self.partitions.get(draft.partition);
-        let (assoc, fair_share) = known((book, self.tickets.of(at, draft.id, book)))?;
+        partition: f64,
+        (assoc, fair_share): (f64, f64),
+        points: Option<i32>,
+    ) -> Evaluation {
         let config = &self.config.factors;
         let age = if draft.age == NO_AGE { None } else { Some(draft.age) };
         let (site, nice) = self.offsets.get(draft.offsets);
-        Some(Evaluation {
+        Evaluation {
             age: config.weighted_age(age),
             assoc,
             fair_share,
@@ -418,9 +470,9 @@ impl Drafts {
             partition,
             qos: self.qos.get(draft.qos).factor,
             tres: draft.tres,
-            site: self.points.of(at, draft.association).map_or(site, |points| with_points(site, points)),
+            site: points.map_or(site, |points| with_points(site, points)),
             nice,
-        })
+        }
     }
 
     /// What the priority of a job came from; `None` for a job that these drafts do not have.

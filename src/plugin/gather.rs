@@ -50,6 +50,14 @@ impl WantedEnds {
     }
 }
 
+/// What jobs are read with under one hold of the locks.
+struct Hold<'h, 'l, V: Levels> {
+    evaluator: &'h Evaluator<'h>,
+    earlier: &'h Earlier,
+    standing: &'h Standing,
+    lock: &'h AssocLock<'l, V>,
+}
+
 /// What a cycle reads of the jobs.
 pub struct Gathered {
     /// Their priorities in the making.
@@ -200,8 +208,9 @@ impl Plugin {
         };
         let (earlier, memory) = self.origins.lock().begin_cycle(config.flags.calculate_running());
         let before = memory.as_ref().or_else(|| earlier.drafts());
-        let before = before.into_iter().flat_map(Drafts::numbers).collect();
-        self.origins.lock().numbers.begin(before);
+        let mut numbers = Vec::with_capacity(before.map_or(0, Drafts::count));
+        numbers.extend(before.into_iter().flat_map(Drafts::numbers));
+        self.origins.lock().numbers.begin(numbers);
         let known = if known_jobs.pays() {
             let gathered = self.begin_gathering(
                 unlocked.host(),
@@ -285,16 +294,18 @@ impl Plugin {
     fn read_job<V: Levels<Assoc: Open, Qos: Open>>(
         &self,
         gathered: &mut Gathered,
-        (evaluator, earlier, standing): (&Evaluator<'_>, &Earlier, &Standing),
-        lock: &AssocLock<'_, V>,
+        hold: &Hold<'_, '_, V>,
         job: Job<'_>,
     ) {
-        if !self.admits(lock, job, true) {
-            return;
+        let Hold { evaluator, earlier, standing, lock } = *hold;
+        if gathered.shortens && job.is_plain() && self.inspector.knows_plain(job) && !self.is_passive() {
+            if let Some(facts) = views::job(job) {
+                gathered.read_plain(evaluator, standing, lock, (job, &facts));
+                return;
+            }
         }
-        match views::job(job).filter(|_| gathered.shortens && job.is_plain()) {
-            Some(facts) => gathered.read_plain(evaluator, standing, lock, (job, &facts)),
-            None => gathered.read(evaluator, earlier, standing, lock, job),
+        if self.admits(lock, job, true) {
+            gathered.read(evaluator, earlier, standing, lock, job);
         }
     }
 
@@ -316,8 +327,8 @@ impl Plugin {
             let lock = jobs.associations::<Factors>();
             let origins = self.origins.lock();
             gathered.begin_hold();
-            let of = (evaluator, earlier, &origins.standing);
-            let mut read = |job| self.read_job(&mut gathered, of, &lock, job);
+            let hold = Hold { evaluator, earlier, standing: &origins.standing, lock: &lock };
+            let mut read = |job| self.read_job(&mut gathered, &hold, job);
             let end = known_jobs.count().min(begin + size);
             known_jobs.walk(begin..end, &jobs, touched, &mut read);
             if end == known_jobs.count() {
@@ -350,8 +361,8 @@ impl Plugin {
             let origins = self.origins.lock();
             gathered.begin_hold();
             known_jobs.remember(&chunk);
-            let of = (evaluator, earlier, &origins.standing);
-            evaluator.config.touched.walk(&chunk, |_, job| self.read_job(&mut gathered, of, &lock, job));
+            let hold = Hold { evaluator, earlier, standing: &origins.standing, lock: &lock };
+            evaluator.config.touched.walk(&chunk, |_, job| self.read_job(&mut gathered, &hold, job));
         }
     }
 }

@@ -26,9 +26,17 @@ impl<'k> KnownOnce<'k> {
     /// That of an association, and of a job there in a book with these tickets.
     #[inline]
     pub fn of(&self, association: AssocPlace, of: (BookAt, Option<JobTickets>)) -> Option<(f64, f64)> {
-        match (of, self.of_places.get(association.index())) {
-            ((BookAt::DEFAULT, None), Some(known)) => *known,
-            _ => self.drafts.known(self.standing, association, of),
+        match of {
+            (BookAt::DEFAULT, None) => self.plain(association),
+            of => self.drafts.known(self.standing, association, of),
         }
+    }
+
+    /// That of an association, where there are neither books nor pools.
+    #[inline]
+    pub fn plain(&self, association: AssocPlace) -> Option<(f64, f64)> {
+        let plain = (BookAt::DEFAULT, None);
+        let known = self.of_places.get(association.index()).copied();
+        known.unwrap_or_else(|| self.drafts.known(self.standing, association, plain))
     }
 }

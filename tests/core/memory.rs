@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use allocation_counter::measure;
 use multifactor2_core::books::{BookLines, Books};
-use multifactor2_core::factors::{tres_factors, weigh_tres, Evaluation, Priority, Weights};
+use multifactor2_core::factors::{weighted_tres, Evaluation, Priority, Weights};
 use multifactor2_core::policy::points::{Points, PointsJob, TargetUsage};
 use multifactor2_core::policy::pools::{Extra, Names, Pools, WaitingJob, Who};
 use multifactor2_core::rules::sums::{Recipe, Sums};
@@ -39,12 +39,9 @@ fn a_cycle_allocates_nothing_once_the_buffers_exist() {
     let cycle = measure(|| {
         fair_share.distribute(&tree, &usage, &waiting);
         for node in tree.nodes() {
-            tres_factors(&mut counts, None, Some(&[5; 10]), Some(&[20; 10]), false);
-            let factors = Evaluation {
-                fair_share: fair_share.priority(node),
-                tres: weigh_tres(&mut counts, &[100.0; 10]),
-                ..Evaluation::default()
-            };
+            let requested: (Option<&[u64]>, Option<&[u64]>) = (None, Some(&[5; 10]));
+            let sum_of_tres = weighted_tres(&mut counts, &[100.0; 10], requested, Some(&[20; 10]), false);
+            let factors = Evaluation { fair_share: fair_share.priority(node), tres, ..Evaluation::default() };
             sum += u64::from(Priority::from_sum(factors.weigh(&weights).sum()).value);
         }
     });

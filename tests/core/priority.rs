@@ -2,8 +2,8 @@
 #![allow(clippy::float_cmp)] // equality to the bit is what is promised
 
 use multifactor2_core::factors::{
-    age_factor, configured_factor, increase_only, job_size_factor, tres_factors, unshift, weigh_tres,
-    ClusterSize, Evaluation, NodeCount, Priority, SizeOrder, SizePolicy, Weights, NICE_OFFSET,
+    age_factor, configured_factor, increase_only, job_size_factor, unshift, weighted_tres, ClusterSize,
+    Evaluation, NodeCount, Priority, SizeOrder, SizePolicy, Weights, NICE_OFFSET,
 };
 use multifactor2_core::facts::{JobSize, NO_VAL};
 use multifactor2_core::rules::charge::NO_CONSUME;
@@ -127,24 +127,28 @@ fn tres_allocated_before_requested_relative_to_the_partition() {
     let allocated = [4, NO_CONSUME, 0, 7, 1];
     let requested = [8, 50, 9, 9, 1];
     let partition = [16, 200, 10, 0, 3];
-    tres_factors(&mut factors, Some(&allocated), Some(&requested), Some(&partition), false);
-    assert_eq!(factors, [0.25, 0.25, 0.0, 0.0, 1.0 / 3.0]);
-    tres_factors(&mut factors, None, Some(&requested), Some(&partition), false);
-    assert_eq!(factors, [0.5, 0.25, 0.9, 0.0, 1.0 / 3.0]);
-    tres_factors(&mut factors, Some(&allocated), Some(&requested), Some(&partition), true);
-    assert_eq!(factors, [4.0, 50.0, 0.0, 7.0, 1.0]);
-    tres_factors(&mut factors, Some(&allocated), Some(&requested), None, false);
-    assert_eq!(factors, [0.0; 5]);
-    tres_factors(&mut factors, None, None, Some(&partition[..2]), true);
-    assert_eq!(factors, [0.0; 5]);
+    let mut factors_of = |allocated, requested, partition, no_normal| {
+        weighted_tres(&mut factors, &[1.0; 5], (allocated, requested), partition, no_normal);
+        factors
+    };
+    let (some_allocated, some_requested): (Option<&[u64]>, Option<&[u64]>) =
+        (Some(&allocated), Some(&requested));
+    let some_partition: Option<&[u64]> = Some(&partition);
+    let part = factors_of(some_allocated, some_requested, some_partition, false);
+    assert_eq!(part, [0.25, 0.25, 0.0, 0.0, 1.0 / 3.0]);
+    assert_eq!(factors_of(None, some_requested, some_partition, false), [0.5, 0.25, 0.9, 0.0, 1.0 / 3.0]);
+    assert_eq!(factors_of(some_allocated, some_requested, some_partition, true), [4.0, 50.0, 0.0, 7.0, 1.0]);
+    assert_eq!(factors_of(some_allocated, some_requested, None, false), [0.0; 5]);
+    assert_eq!(factors_of(None, None, Some(&partition[..2]), true), [0.0; 5]);
 }
 
 #[test]
 fn tres_are_weighted_in_place_and_summed_in_order() {
-    let mut factors = [0.1, 0.2, 0.3];
-    let sum = weigh_tres(&mut factors, &[1000.0, 0.0, 0.7]);
-    assert_eq!(factors, [0.1 * 1000.0, 0.0, 0.3 * 0.7]);
-    assert_eq!(sum, 0.1 * 1000.0 + 0.0 + 0.3 * 0.7);
+    let mut products = [f64::NAN; 3];
+    let counts: (Option<&[u64]>, Option<&[u64]>) = (None, Some(&[1, 2, 3]));
+    let sum = weighted_tres(&mut products, &[1000.0, 0.0, 0.7], counts, Some(&[10, 10, 10]), false);
+    assert_eq!(products, [0.1 * 1000.0, 0.0, 0.3 * 0.7]);
+    assert_eq!(sum, 0.1 * 1000.0 + 0.3 * 0.7);
 }
 
 #[test]

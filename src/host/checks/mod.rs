@@ -165,6 +165,14 @@ impl Inspector {
         self.kinds[kind_of(job)].load(Ordering::Relaxed) >= Self::EACH
     }
 
+    /// The same of a plain job ([`Job::is_plain`]).
+    #[inline]
+    pub fn knows_plain(&self, job: Job<'_>) -> bool {
+        self.kinds[kind(WAITS, [job.is_accounted(), false, false, has_qos(job), has_partition(job)])]
+            .load(Ordering::Relaxed)
+            >= Self::EACH
+    }
+
     /// One job like this is; so nothing of it need be feared, but it may be the only one.
     pub fn has_seen(&self, job: Job<'_>) -> bool {
         self.kinds[kind_of(job)].load(Ordering::Relaxed) > 0
@@ -281,21 +289,33 @@ impl Inspector {
     }
 }
 
+/// The state of a job that waits, as kinds have it.
+const WAITS: usize = 0;
+
 /// Which of the pointers in its record a job has, and whether it waits or runs.
 #[inline]
 fn kind_of(job: Job<'_>) -> usize {
     let state = job.state();
     let state = match (state.is_pending(), state.is_finished()) {
-        (true, _) => 0,
+        (true, _) => WAITS,
         (false, false) => 1,
         (false, true) => 2,
     };
-    let has = [
-        job.is_accounted(),
-        job.has_variants(),
-        job.has_several_qos(),
-        !job.get(|job| job.qos_ptr).is_null(),
-        !job.get(|job| job.part_ptr).is_null(),
-    ];
+    let several = (job.has_variants(), job.has_several_qos());
+    kind(state, [job.is_accounted(), several.0, several.1, has_qos(job), has_partition(job)])
+}
+
+#[inline]
+fn kind(state: usize, has: [bool; 5]) -> usize {
     has.iter().fold(state, |kind, has| kind << 1 | usize::from(*has))
+}
+
+#[inline]
+fn has_qos(job: Job<'_>) -> bool {
+    !job.get(|job| job.qos_ptr).is_null()
+}
+
+#[inline]
+fn has_partition(job: Job<'_>) -> bool {
+    !job.get(|job| job.part_ptr).is_null()
 }

@@ -92,22 +92,27 @@ impl Standing {
         job: Job<'_>,
     ) -> AssocPlace {
         let (address, id) = job.named_association();
-        if address == 0 {
-            return AssocPlace::NONE;
-        }
         // A position among other associations than `entries` says nothing here.
-        let same = waiting.is_by(&self.entries);
-        let known = |address| {
-            let at = if same { self.slot(address, id).map(|slot| slot.at) } else { None };
-            at.map(AssocPlace::at)
-        };
-        known(address).unwrap_or_else(|| {
-            // New since the last distribution, or a pointer to one that is gone.
-            let Some(address) = job.association(lock).map(Association::address) else {
-                return AssocPlace::NONE;
-            };
-            known(address).unwrap_or_else(|| waiting.place_of_stranger(id, address))
-        })
+        let slot = if waiting.is_by(&self.entries) { self.slot(address, id) } else { None };
+        match slot {
+            Some(slot) => AssocPlace::at(slot.at),
+            None => self.place_of_newer(waiting, lock, job),
+        }
+    }
+
+    /// The same of an association that is new since the last distribution, of a pointer to one that is gone, and of none.
+    #[inline(never)]
+    fn place_of_newer<V: Levels<Assoc: Open>>(
+        &self,
+        waiting: &mut Waiting,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+    ) -> AssocPlace {
+        let (address, id) = job.named_association();
+        let found = if address == 0 { None } else { job.association(lock).map(Association::address) };
+        let Some(address) = found else { return AssocPlace::NONE };
+        let slot = if waiting.is_by(&self.entries) { self.slot(address, id) } else { None };
+        slot.map_or_else(|| waiting.place_of_stranger(id, address), |slot| AssocPlace::at(slot.at))
     }
 
     /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs. Those of single jobs
@@ -257,6 +262,7 @@ impl Standing {
         self.slot(address, id).and_then(|slot| self.tree.node(slot.node))
     }
 
+    #[inline]
     fn slot(&self, address: usize, id: u32) -> Option<Slot> {
         self.by_id.get(id).filter(|slot| slot.address == address)
     }

@@ -392,24 +392,36 @@ impl Drafts {
         self.by_id = jobs.is_sorted_by_key(|draft| draft.id);
         let known = KnownOnce::new(self, standing);
         let has_books = !self.config.books.is_empty() || !self.waiting.closed.is_empty();
-        if self.tickets.is_empty() && self.points.is_nothing() && !has_books {
-            self.finish_plain(&mut jobs, &known, &mut finished);
-        } else {
-            self.finish_each(&mut jobs, &known, &mut finished);
+        match &self.points {
+            Given::Nothing if self.tickets.is_empty() && !has_books => {
+                self.finish_by_association(&mut jobs, &known, |_| None, &mut finished);
+            }
+            Given::ByAssociation(points) if self.tickets.is_empty() && !has_books => {
+                let points = |place: AssocPlace| points.get(place.index()).copied();
+                self.finish_by_association(&mut jobs, &known, points, &mut finished);
+            }
+            _ => self.finish_each(&mut jobs, &known, &mut finished),
         }
         self.jobs = jobs;
         finished
     }
 
-    /// Where jobs of one association have the same from it.
-    fn finish_plain(&self, jobs: &mut [Draft], known: &KnownOnce<'_>, finished: &mut Finished) {
+    /// Where jobs of one association have the same from it, `points` too.
+    fn finish_by_association(
+        &self,
+        jobs: &mut [Draft],
+        known: &KnownOnce<'_>,
+        points: impl Fn(AssocPlace) -> Option<i32>,
+        finished: &mut Finished,
+    ) {
         for draft in jobs {
             let Some(of_association) = known.plain(draft.association).filter(|_| draft.is_complete()) else {
                 finished.leave(draft);
                 continue;
             };
             let partition = self.partitions.get(draft.partition).factor;
-            finished.add(draft, &self.evaluation_from(draft, partition, of_association, None), None);
+            let points = points(draft.association);
+            finished.add(draft, &self.evaluation_from(draft, partition, of_association, points), points);
         }
     }
 

@@ -41,7 +41,11 @@ fn a_cycle_allocates_nothing_once_the_buffers_exist() {
         for node in tree.nodes() {
             let requested: (Option<&[u64]>, Option<&[u64]>) = (None, Some(&[5; 10]));
             let sum_of_tres = weighted_tres(&mut counts, &[100.0; 10], requested, Some(&[20; 10]), false);
-            let factors = Evaluation { fair_share: fair_share.priority(node), tres, ..Evaluation::default() };
+            let factors = Evaluation {
+                fair_share: fair_share.priority(node),
+                tres: sum_of_tres,
+                ..Evaluation::default()
+            };
             sum += u64::from(Priority::from_sum(factors.weigh(&weights).sum()).value);
         }
     });

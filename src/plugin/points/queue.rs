@@ -132,11 +132,6 @@ pub enum Given {
 }
 
 impl Given {
-    /// There are none.
-    pub fn is_nothing(&self) -> bool {
-        matches!(self, Self::Nothing)
-    }
-
     /// It matters in which order the drafts are.
     pub fn is_ordered(&self) -> bool {
         matches!(self, Self::Each(_))

@@ -6,7 +6,9 @@ use std::cell::Cell;
 
 use multifactor2_core::evaluator;
 use multifactor2_core::explain::ExplainedJob;
-use multifactor2_core::factors::{increase_only, weighted_fair_share, ClusterSize, Evaluation, Priority};
+use multifactor2_core::factors::{
+    increase_only, weighted_fair_share, with_points, ClusterSize, Evaluation, Priority,
+};
 use multifactor2_core::facts::{self, Facts};
 use multifactor2_core::policy::pools::JobTickets;
 use tracing::error;
@@ -162,13 +164,14 @@ impl<'c> Evaluator<'c> {
         Evaluated { priority, evaluation: Some(evaluation), share, newcomer }
     }
 
-    /// The same of a plain job whose facts have been read, where the settings ask for nothing else of it and nothing is explained.
+    /// The same of a plain job whose facts have been read, where the settings ask for nothing else of it but the `points` that all jobs
+    /// of its association have, and nothing is explained.
     pub fn evaluate_plain<V: Levels<Assoc: Open, Qos: Open>>(
         &self,
         job: Job<'_, Write>,
         lock: &AssocLock<'_, V>,
         tres: &mut [f64],
-        standing: &mut Standing,
+        (standing, points): (&mut Standing, Option<i32>),
     ) -> Option<(u32, Evaluation)> {
         let qos = job.qos(lock).map(views::qos);
         let facts = self.facts(job.read_only(), qos)?;
@@ -178,7 +181,8 @@ impl<'c> Evaluator<'c> {
             let waits = || waits(self.config, job.read_only(), self.core.now, false).is_some();
             known.fair_share = standing.factor_by_association(lock, job.read_only(), waits);
         }
-        let evaluation = self.core.evaluate(&facts, known, tres);
+        let mut evaluation = self.core.evaluate(&facts, known, tres);
+        evaluation.site = points.map_or(evaluation.site, |points| with_points(evaluation.site, points));
         self.keep_fair_share(job, lock, qos.as_ref(), evaluation.fair_share, false);
         Some((warn_of_overflow(facts.job.id, Priority::from_sum(evaluation.sum())), evaluation))
     }

@@ -69,7 +69,8 @@ impl Plugin {
                         let holdings = origins.holdings_of(job);
                         let entries = Entries::of(job, lock, holdings.as_ref());
                         let now = evaluator.core.now;
-                        let points = origins.points_of(lock, job, now).filter(|_| job.has_variants());
+                        let points =
+                            if job.has_variants() { origins.points_of(lock, job, now) } else { None };
                         let shown =
                             Shown { answering: &answering, job, evaluation, entries, points, tres: &tres };
                         add(&shown, &mut reply);

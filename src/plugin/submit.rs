@@ -60,15 +60,21 @@ impl Plugin {
         let lock = jobs.associations::<Factors>();
         let mut origins = self.origins.lock();
         // Settings that asked for more may have been taken back, and the cycle that forgets what they gave be still to come.
-        let Origins { config: Some(config), points: None, standing, set, numbers, .. } = &mut *origins else {
+        let Origins { config: Some(config), points, drafts, standing, set, numbers, .. } = &mut *origins else {
             return None;
         };
         if !config.only_priorities || !standing.is_by_association() {
             return None;
         }
+        let points = match points {
+            None => None,
+            // Those of its association, as the last cycle has left them.
+            Some(_) if config.points_by_association => Some(drafts.as_ref()?.points_there(standing, job)?),
+            Some(_) => return None,
+        };
         let evaluator = Evaluator::new(jobs.host(), config, clock::now());
         let mut tres = evaluator.core.scratch();
-        let (number, evaluation) = evaluator.evaluate_plain(job, &lock, &mut tres, standing)?;
+        let (number, evaluation) = evaluator.evaluate_plain(job, &lock, &mut tres, (standing, points))?;
         set.note(job.get(|job| job.job_id), evaluation, |id| jobs.job(id).is_some());
         numbers.note(job.address(), number);
         Some(number)

@@ -9,6 +9,7 @@
 mod associations;
 mod beyond;
 pub mod bypass;
+mod component;
 mod in_books;
 mod job;
 mod lines;
@@ -26,12 +27,13 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 
 use self::associations::{Associations, Lines};
+use self::component::{Component, ComponentLine, Ground};
 use self::in_books::BookTargets;
 use self::lines::LineKind;
 use self::named::NamedLines;
 use self::steps::Steps;
 use self::tables::{Object, Objects, Own};
-use self::terms::{amount, cap, least, weight};
+use self::terms::{amount, least, weight};
 use crate::policy::pools::{Named, Names};
 use crate::rules::targets::{KeptSteps, NO_CAP};
 use crate::settings::{self, ComponentKind, Settings};
@@ -51,104 +53,6 @@ pub use targets::Curve;
 /// The largest `UsageThreshold` of a QOS by which slurmctld keeps jobs beyond a cap from starting. A site that has a larger one means something else
 /// by it.
 pub const LARGEST_THRESHOLD: f64 = 1e-6;
-
-/// What the components go by.
-#[derive(Clone, Copy, Debug)]
-struct Ground<'g> {
-    job: &'g PointsJob<'g>,
-    own: &'g Own,
-    group: &'g Object,
-    qos: &'g Object,
-    partition: &'g Object,
-    /// What its association has of targets in the book of its partition, where that has some.
-    book: Option<Own>,
-    /// The `Service` line that holds for the job.
-    promise: Option<&'g targets::Promise>,
-    /// `XFMinLimit`, in seconds.
-    min_limit: f64,
-    /// What all jobs have.
-    ranges: &'g Ranges,
-    /// What the urgency of a job is made of.
-    urgency: &'g urgency::Weights,
-    /// `PointsCap`, of which components in percent have their part.
-    whole: f64,
-}
-
-/// A component of the priority function.
-///
-/// Nothing panics or gives a number that is infinite or NaN, whatever the job.
-trait Component: Sized {
-    /// What a line says of its parts.
-    fn of(line: &settings::Component) -> Self;
-
-    /// What counts where there is no line.
-    fn without_line(_settings: &Settings) -> Option<Self> {
-        None
-    }
-
-    /// Which facts it goes by.
-    fn needs(&self, settings: &Settings) -> Needs;
-
-    /// What is added to the weight of the component.
-    fn more_weight(_ground: &Ground<'_>) -> f64 {
-        0.0
-    }
-
-    /// The sum of its parts.
-    fn sum(&self, ground: &Ground<'_>) -> f64;
-}
-
-/// A component, as one line has it.
-#[derive(Clone, Debug)]
-struct ComponentLine<C> {
-    weight: f64,
-    /// In place of the weight: the part of all points that the job has for which the component is largest.
-    percent: Option<f64>,
-    cap: f64,
-    component: C,
-}
-
-impl<C: Component> ComponentLine<C> {
-    fn of(line: &settings::Component) -> Self {
-        Self {
-            weight: weight(line.weight),
-            percent: line.weight_percent,
-            cap: cap(line.cap),
-            component: C::of(line),
-        }
-    }
-
-    /// What counts where there is no line: `Weight=1`, without a cap.
-    fn without(settings: &Settings) -> Option<Self> {
-        C::without_line(settings).map(|component| Self {
-            weight: 1.0,
-            percent: None,
-            cap: cap(0.0),
-            component,
-        })
-    }
-
-    /// `largest` is that of all jobs.
-    #[inline]
-    fn value(&self, ground: &Ground<'_>, largest: f64) -> f64 {
-        let sum = least(self.component.sum(ground), self.cap);
-        match self.percent {
-            None => (self.weight + C::more_weight(ground)) * sum,
-            Some(percent) if largest > 0.0 => {
-                percent / 100.0 * ground.whole * (sum / largest).clamp(-1.0, 1.0)
-            }
-            Some(_) => 0.0,
-        }
-    }
-
-    /// The largest sum of this component, whatever its sign, where it counts in percent: that of others, or that of a job.
-    fn larger(&self, largest: f64, ground: &Ground<'_>) -> f64 {
-        match self.percent {
-            None => largest,
-            Some(_) => largest.max(self.component.sum(ground).min(self.cap).abs()),
-        }
-    }
-}
 
 /// Declares the components: one line each, `word of settings, name: file::Type`.
 macro_rules! components {

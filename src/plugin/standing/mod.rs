@@ -91,13 +91,19 @@ impl Standing {
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
     ) -> AssocPlace {
+        match self.known_place(waiting, job) {
+            Some(place) => place,
+            None => self.place_of_newer(waiting, lock, job),
+        }
+    }
+
+    /// The same where the last distribution knew the association, and `waiting` has the same associations.
+    #[inline]
+    pub fn known_place<A: Open>(&self, waiting: &Waiting, job: Job<'_, A>) -> Option<AssocPlace> {
         let (address, id) = job.named_association();
         // A position among other associations than `entries` says nothing here.
         let slot = if waiting.is_by(&self.entries) { self.slot(address, id) } else { None };
-        match slot {
-            Some(slot) => AssocPlace::at(slot.at),
-            None => self.place_of_newer(waiting, lock, job),
-        }
+        slot.map(|slot| AssocPlace::at(slot.at))
     }
 
     /// The same of an association that is new since the last distribution, of a pointer to one that is gone, and of none.

@@ -1,5 +1,8 @@
 //! The jobs of a cycle as points take them: read with their drafts, valued when targets are weighed.
 
+mod deciding;
+mod order;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,7 +19,10 @@ use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::Node;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::stopping::qos_of;
+pub use deciding::Decided;
+use deciding::Undecided;
+pub(super) use order::priority_there;
+
 use super::{Groups, PointsOfSets, PointsState};
 use crate::host::access::Open;
 use crate::host::constants::NO_VAL;
@@ -53,34 +59,12 @@ struct Queued {
 /// No partition or QOS.
 const NONE: u32 = u32::MAX;
 
-/// A job that may be kept from starting, until usage is weighed.
-#[derive(Debug)]
-struct Undecided {
-    /// Which of the jobs.
-    at: usize,
-    /// The books in which it waits; none where it does not.
-    waits: BookSet,
-    /// The partitions of a job in several, and its time limit in each.
-    partitions: Vec<(u32, f64)>,
-    /// The QOS of a job in several.
-    qos: Vec<u32>,
-}
-
 /// Where partitions, by the numbers of [`PointsState`], and QOS, by their ids, are for the engine.
 struct Places {
     partitions: Vec<PartitionAt>,
     qos: FxHashMap<u32, QosAt>,
     /// What the grants of nodes do, by their sets, where nothing else matters.
     of_sets: Option<Vec<Granted>>,
-}
-
-/// Which jobs are kept from starting.
-#[derive(Debug, Default)]
-pub struct Decided {
-    /// Their ids, in their order.
-    pub stopped: Vec<u32>,
-    /// Where the others wait that were undecided.
-    pub waiting: Vec<(AssocPlace, BookSet)>,
 }
 
 /// What points go by of all jobs of a cycle.
@@ -225,11 +209,6 @@ impl PointsQueue {
         self.state.may_stop(lock, job)
     }
 
-    /// Caps may keep some of the jobs from starting: they are to be decided on before tickets are distributed.
-    pub fn is_undecided(&self) -> bool {
-        !self.undecided.is_empty()
-    }
-
     /// A job has been read, with what became of its draft; `undecided` is one that a cap may keep from starting, with the books in which it waits.
     pub fn note<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
@@ -286,63 +265,6 @@ impl PointsQueue {
         Some(Queued { id, facts, place, partition, qos, counts: true, grants })
     }
 
-    fn undecided<V: Levels<Qos: Open>>(
-        &mut self,
-        lock: &AssocLock<'_, V>,
-        job: Job<'_>,
-        (limit, waits): (f64, BookSet),
-    ) -> Undecided {
-        let mut partitions = Vec::new();
-        let of_partition = job.get(|job| job.time_limit) == NO_VAL;
-        if let Some(list) = job.partitions() {
-            list.for_each_ro(|partition| {
-                let limit = if of_partition { number(views::limit_of(partition)) } else { limit };
-                partitions.push((self.number(partition), limit));
-            });
-        }
-        Undecided { at: self.jobs.len(), waits, partitions, qos: qos_of(lock, job) }
-    }
-
-    /// Weighs the targets, and decides which jobs caps keep from starting. No lock is needed.
-    pub fn decide(&mut self) -> Decided {
-        let state = &mut self.state;
-        state.core.weigh(&state.tree, &self.usage[0], &self.usage[1]);
-        state.core.weigh_books(&state.tree, &self.usage_of_books);
-        let mut decided = Decided::default();
-        for undecided in &self.undecided {
-            let Some(queued) = self.jobs.get(undecided.at) else { continue };
-            if self.is_stopped(queued, undecided) {
-                decided.stopped.push(queued.id);
-            } else {
-                decided.waiting.push((queued.place, undecided.waits));
-            }
-        }
-        decided.stopped.sort_unstable();
-        decided
-    }
-
-    fn is_stopped(&self, queued: &Queued, Undecided { partitions, qos, .. }: &Undecided) -> bool {
-        let (core, facts) = (&self.state.core, self.facts_of(queued));
-        let job = PointsJob {
-            node: self.nodes.get(queued.place.index()).copied().flatten(),
-            group: core.group(facts.group),
-            ..facts.job()
-        };
-        let own = [(queued.partition, job.limit)];
-        let partitions = if partitions.is_empty() { &own[..] } else { partitions };
-        let own = [queued.qos];
-        let qos = if qos.is_empty() { &own[..] } else { qos };
-        let names = self.state.partitions.all();
-        partitions.iter().all(|(partition, limit)| {
-            let name = names.get(*partition as usize).map_or("", String::as_str);
-            let job = PointsJob { partition: core.partition(name), limit: *limit, ..job };
-            qos.iter().all(|qos| {
-                let granted = self.granted_in(job.node, queued, *qos, name);
-                core.is_stopped(&PointsJob { qos: core.qos(*qos), granted, ..job })
-            })
-        })
-    }
-
     /// Reads a job that runs, where the points of all jobs are compared.
     pub fn note_running<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
@@ -354,45 +276,6 @@ impl PointsQueue {
         if self.state.needs.all_jobs() && !is_drafted && job.state().holds_resources() {
             let queued = self.read(lock, job, place());
             self.others.extend(queued);
-        }
-    }
-
-    /// Looks whether a job may be overtaken, or has overtaken others.
-    pub fn note_order<V: Levels<Qos: Open>>(&mut self, lock: &AssocLock<'_, V>, job: Job<'_>) {
-        if !self.state.needs.bypass {
-            return;
-        }
-        let id = job.get(|job| job.job_id);
-        if !job.state().is_pending() {
-            let start = job.get(|job| job.start_time);
-            if self.state.overtaken.may_count(start) && has_started(job) {
-                let Some(partition) = job.partition() else { return };
-                let (priority, partition) = (priority_there(lock, job, partition), self.number(partition));
-                self.started.push(Started { id, start, partition, priority });
-            }
-            return;
-        }
-        let Some(details) = job.details().filter(|_| is_eligible(job, self.now)) else { return };
-        let eligible = Eligible {
-            id,
-            submit: details.get(|d| d.submit_time),
-            array: job.array().map_or(0, |(array, _)| array),
-            since: details.get(|d| d.begin_time).max(details.get(|d| d.accrue_time)),
-            partition: NONE,
-            priority: 0,
-        };
-        match job.partitions() {
-            None => {
-                let partition = job.partition().map_or(NONE, |partition| self.number(partition));
-                let priority = job.get(|job| job.priority);
-                self.eligible.push(Eligible { partition, priority, ..eligible });
-            }
-            Some(_) => {
-                for (partition, priority) in priorities(lock, job) {
-                    let partition = self.number(partition);
-                    self.eligible.push(Eligible { partition, priority, ..eligible });
-                }
-            }
         }
     }
 
@@ -591,32 +474,6 @@ impl PointsQueue {
     }
 }
 
-/// The priority of a job in a partition, as it was written last; that of the job where it is in one alone.
-pub(super) fn priority_there<V: Levels<Qos: Open>>(
-    lock: &AssocLock<'_, V>,
-    job: Job<'_>,
-    partition: Partition<'_>,
-) -> u32 {
-    let found = priorities(lock, job).into_iter().find(|(of, _)| of.address() == partition.address());
-    found.map_or_else(|| job.get(|job| job.priority), |(_, priority)| priority)
-}
-
-/// The partitions of a job that was submitted to several, each with its priority there: the largest of several QOS.
-fn priorities<'a, V: Levels<Qos: Open>>(lock: &AssocLock<'_, V>, job: Job<'a>) -> Vec<(Partition<'a>, u32)> {
-    let of_job = job.get(|job| job.priority);
-    let mut all = Vec::new();
-    if let Some(list) = job.partitions() {
-        list.for_each_ro(|partition| all.push((partition, of_job)));
-    }
-    let qos = job.qos_list(lock).map_or(1, List::len);
-    if let Some(written) = partitions::written(job, all.len() * qos).filter(|_| !all.is_empty() && qos > 0) {
-        for ((_, priority), of_qos) in all.iter_mut().zip(written.chunks(qos)) {
-            *priority = of_qos.iter().map(std::cell::Cell::get).max().unwrap_or(of_job);
-        }
-    }
-    all
-}
-
 /// Usage that we count ourselves, by the associations that there are.
 fn target_usage(own: &Readings, standing: &Standing) -> TargetUsage {
     let Readings { associations, of_tree, qos, groups, partitions, all, capacity } = own;
@@ -636,9 +493,4 @@ fn target_usage(own: &Readings, standing: &Standing) -> TargetUsage {
         all: *all,
         capacity: *capacity,
     }
-}
-
-/// Whether a job that does not wait any more has had resources: one that was cancelled before ended when it "started".
-fn has_started(job: Job<'_>) -> bool {
-    job.state().holds_resources() || job.get(|job| job.end_time) > job.get(|job| job.start_time)
 }

@@ -5,18 +5,21 @@
 //! The parts stay until the next cycle: `sprio` shows what a priority came from, not what it would come from now. There may be
 //! a million of them, so what many jobs have in common is kept once.
 
+mod finishing;
+
 use std::sync::{Arc, OnceLock};
 
 use multifactor2_core::books::{BookAt, BookSet};
 use multifactor2_core::evaluator::Evaluator as Arithmetic;
-use multifactor2_core::factors::{with_points, Evaluation, Priority};
+use multifactor2_core::factors::{with_points, Evaluation};
 use multifactor2_core::facts;
 use multifactor2_core::policy::pools::JobTickets;
 
+pub use finishing::Finished;
+
 use super::books::{ByBook, JobBooks};
 use super::config::Config;
-use super::evaluator::{warn_of_missing_details, warn_of_overflow, Evaluator, NO_DETAILS};
-use super::known_once::KnownOnce;
+use super::evaluator::{warn_of_missing_details, Evaluator, NO_DETAILS};
 use super::palette::{Index, Palette, NOWHERE};
 use super::points::{Decided, Given};
 use super::queue::{Drafted, Handed};
@@ -134,43 +137,6 @@ struct OfPartition {
     /// The weighted factor.
     factor: f64,
     book: BookAt,
-}
-
-/// How many priorities a cycle has computed, and what is to become of them.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Finished {
-    /// All of them.
-    pub computed: usize,
-    /// Those that are the same as before, with nothing else to be written.
-    pub same: usize,
-    /// Those whose points left a sum below 1, so that they are at the lowest priority with all others of them.
-    pub sunk: usize,
-}
-
-impl Finished {
-    /// What is left of a job is done under the locks; all of it where its association is none that the last distribution knew.
-    #[cold]
-    fn leave(&mut self, draft: &mut Draft) {
-        if draft.task != Task::Clear {
-            self.computed += 1;
-            draft.task = Task::Evaluate;
-        }
-    }
-
-    /// Gives a job the priority that `evaluation` makes, with its points in it.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // a tenth of the instructions of a cycle
-    fn add(&mut self, draft: &mut Draft, evaluation: &Evaluation, points: Option<i32>) {
-        self.computed += 1;
-        let sum = evaluation.sum();
-        self.sunk += usize::from(sum < 1.0 && points.is_some_and(|points| points < 0));
-        let value = warn_of_overflow(draft.id, Priority::from_sum(sum));
-        // Half of all may change: no branch could be foreseen.
-        let is_same = value == draft.priority && draft.task == Task::Number;
-        draft.task = if is_same { Task::Nothing } else { draft.task };
-        self.same += usize::from(is_same);
-        draft.priority = value;
-    }
 }
 
 /// The drafts of one cycle.
@@ -375,68 +341,18 @@ impl Drafts {
         self.points = points;
     }
 
+    /// The points that all jobs of a job's association have; `None` where points differ among them, and where the association is newer than the
+    /// last cycle.
+    pub fn points_there<A: Open>(&self, standing: &Standing, job: Job<'_, A>) -> Option<i32> {
+        let Given::ByAssociation(points) = &self.points else { return None };
+        points.get(standing.known_place(&self.waiting, job)?.index()).copied()
+    }
+
     /// The tickets of pools that a job has in the book of its partition.
     pub fn tickets_of(&self, id: u32) -> Option<JobTickets> {
         let at = self.place_of(id)?;
         let OfPartition { book, .. } = self.partitions.get(self.jobs[at].partition);
         self.tickets.of(at, id, book)
-    }
-
-    /// Puts the factors of associations in. Needs no lock of the host.
-    pub fn finish(&mut self, standing: &Standing) -> Finished {
-        let mut finished = Finished::default();
-        let mut jobs = std::mem::take(&mut self.jobs);
-        if !self.tickets.is_empty() || self.points.is_ordered() {
-            jobs.sort_unstable_by_key(|draft| draft.id);
-        }
-        self.by_id = jobs.is_sorted_by_key(|draft| draft.id);
-        let known = KnownOnce::new(self, standing);
-        let has_books = !self.config.books.is_empty() || !self.waiting.closed.is_empty();
-        match &self.points {
-            Given::Nothing if self.tickets.is_empty() && !has_books => {
-                self.finish_by_association(&mut jobs, &known, |_| None, &mut finished);
-            }
-            Given::ByAssociation(points) if self.tickets.is_empty() && !has_books => {
-                let points = |place: AssocPlace| points.get(place.index()).copied();
-                self.finish_by_association(&mut jobs, &known, points, &mut finished);
-            }
-            _ => self.finish_each(&mut jobs, &known, &mut finished),
-        }
-        self.jobs = jobs;
-        finished
-    }
-
-    /// Where jobs of one association have the same from it, `points` too.
-    fn finish_by_association(
-        &self,
-        jobs: &mut [Draft],
-        known: &KnownOnce<'_>,
-        points: impl Fn(AssocPlace) -> Option<i32>,
-        finished: &mut Finished,
-    ) {
-        for draft in jobs {
-            let Some(of_association) = known.plain(draft.association).filter(|_| draft.is_complete()) else {
-                finished.leave(draft);
-                continue;
-            };
-            let partition = self.partitions.get(draft.partition).factor;
-            let points = points(draft.association);
-            finished.add(draft, &self.evaluation_from(draft, partition, of_association, points), points);
-        }
-    }
-
-    /// Where tickets, points or books make a difference for single jobs.
-    fn finish_each(&self, jobs: &mut [Draft], known: &KnownOnce<'_>, finished: &mut Finished) {
-        for (at, draft) in jobs.iter_mut().enumerate() {
-            let OfPartition { factor, book } = self.partitions.get(draft.partition);
-            let of_association = known.of(draft.association, (book, self.tickets.of(at, draft.id, book)));
-            let Some(of_association) = of_association.filter(|_| draft.is_complete()) else {
-                finished.leave(draft);
-                continue;
-            };
-            let points = self.points.of(at, draft.association);
-            finished.add(draft, &self.evaluation_from(draft, factor, of_association, points), points);
-        }
     }
 
     /// What the priority of the draft at a place is made of; `None` where the association is none that the last distribution knew.

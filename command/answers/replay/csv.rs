@@ -1,4 +1,4 @@
-//! Tables of the answer as comma-separated values, one file each.
+//! Writes the tables of the answer as comma-separated values, one file each.
 
 use std::fs;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! How far replays are, on a terminal, and Ctrl-C: the first ends with what there is, the second ends at once.
+//! Shows the progress of replays on a terminal, and handles Ctrl-C: the first ends with the results so far, the second ends at once.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

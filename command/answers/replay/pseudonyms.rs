@@ -1,6 +1,6 @@
-//! Other names in a collected trace: the same name gets the same one in every file.
+//! Replaces names in a collected trace. A name gets the same pseudonym in every file.
 //!
-//! A name gets a number in the order in which it is met: nobody can compute it back. Names that a replay does not need, such as those of
+//! Names are numbered in the order in which they appear, so that nobody can compute them back. Names that a replay does not need, such as
 //! hosts, files and people in slurm.conf, are left out with their lines.
 
 use std::collections::HashMap;

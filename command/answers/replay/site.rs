@@ -1,4 +1,4 @@
-//! `--from`: the cluster of a replay, read as every other question reads it.
+//! `--from`: reads the cluster of a replay as every other question reads it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! From outcomes to the answer.
+//! Builds the answer from the outcomes of replays.
 
 use multifactor2_replay::measures::fair_start::FairStarts;
 use multifactor2_replay::measures::past::{GroupKind, Groups};

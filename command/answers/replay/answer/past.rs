@@ -1,4 +1,4 @@
-//! What a replay knows of itself: its past against the record, what it says nothing of, and what became of each fact of the trace.
+//! How far a replay can be trusted: its past against the record, what it cannot judge, and what it did about each fact of the trace.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A replay as one page for a browser.
+//! Shows a replay as one page for a browser.
 
 use crate::answers::replay::answer::measures::{self, Measure};
 use crate::answers::replay::answer::{Account, Change, Comparison, Document, Past, Policy, Replay};

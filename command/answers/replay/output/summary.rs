@@ -1,7 +1,8 @@
-//! A replay in a few sentences: of whom nothing can be said, which policy to choose, what it costs and whom, and how far to trust that.
+//! Sums a replay up in a few sentences: which users cannot be judged, which policy to choose, what it costs and who pays, and how far to
+//! trust that.
 //!
-//! A difference is told as one only where it is larger than chance (two standard deviations of jittered runs) and than the error of the
-//! past: the policy that the cluster had, replayed, against the record.
+//! A difference is reported only if it is larger than chance (two standard deviations of jittered runs) and larger than the error of the
+//! past (the policy that the cluster had, replayed, against the record).
 
 use std::fmt::Write as _;
 

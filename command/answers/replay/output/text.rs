@@ -1,4 +1,4 @@
-//! A replay as tables.
+//! Shows a replay as tables.
 
 use crate::answers::replay::answer::measures::{in_text, Section};
 use crate::answers::replay::answer::{Change, Comparison, Past, PastGroup, Policy, Replay};

@@ -1,5 +1,5 @@
-//! What is odd in what slurmctld says of itself: one rule a function, over a snapshot. What the configuration alone tells is in
-//! `settings::advice` of the engine, which the plugin asks, too.
+//! Finds what is odd in the state that slurmctld reports: one function per rule, over a snapshot. Rules that need the configuration alone
+//! are in `settings::advice` of the engine, because the plugin uses them too.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What the files of this host say, compared with slurmctld: another slurm.conf, a plugin or a directory that is not there.
+//! Compares the files of this host with slurmctld: another slurm.conf, a missing plugin, a missing directory.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Where this machine has Slurm's configuration and plugins.
+//! Where this machine keeps Slurm's configuration and plugins.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

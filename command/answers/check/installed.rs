@@ -1,7 +1,7 @@
-//! Whether this release of the plugin supports a Slurm, from its files, which are only read.
+//! Checks from the files of a Slurm installation whether this release of the plugin supports it. It only reads them.
 //!
-//! The release is in the data of its plugins, and what the plugin would look up is in the symbol tables of slurmctld and
-//! libslurmfull. Only records cannot be looked at without running: an unknown micro release is therefore never certain.
+//! The data of Slurm's plugins name the release. The symbol tables of slurmctld and libslurmfull show what the plugin could look up. The
+//! layout of records shows only in a running slurmctld, so the result for an unknown micro release is never certain.
 
 use std::collections::BTreeSet;
 use std::fs;

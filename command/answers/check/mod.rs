@@ -1,7 +1,8 @@
-//! `multifactor2 check`: settings before slurmctld reads them, and what is odd in a configuration that works.
+//! `multifactor2 check`: tests settings before slurmctld reads them, and finds what is odd in a configuration that works.
 //!
-//! `installed` looks at the files of a Slurm, `here` at other files of this host, `names` for what settings name; `findings` has one rule a
-//! function over what slurmctld says. What the configuration alone tells is in the engine, as the plugin says it, too.
+//! `installed` reads the files of a Slurm installation, `here` other files of this host. `names` checks the names in settings. `findings`
+//! has one function per rule over what slurmctld reports. Rules that need the configuration alone are in the engine, so that the plugin
+//! reports the same.
 
 pub mod findings;
 pub mod here;

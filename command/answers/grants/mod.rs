@@ -1,4 +1,5 @@
-//! `multifactor2 grants`: how grants stand, how much should have been used by now, and when they run out; with `--reconcile`, what the accounting has of them.
+//! `multifactor2 grants`: how grants stand, how much should have been used by now, and when they run out. With `--reconcile`, also what the
+//! accounting has recorded of them.
 
 mod reconcile;
 mod sums;

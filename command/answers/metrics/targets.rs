@@ -1,8 +1,8 @@
-//! Targets and windows among the metrics: the numbers of `tree --targets` and `tree --windows`, of so many of each type.
+//! Targets and windows as metrics: the numbers of `tree --targets` and `tree --windows`, for a limited number of each type.
 //!
-//! Each of ten thousand users can have a target, and a series each is more than a Prometheus should keep. So those that are farthest from their target
-//! have series of their own, and users only where they were asked for. How many there are besides is told by kind and type, so that it is seen when
-//! somebody else is beyond a cap.
+//! Each of ten thousand users can have a target, and a series for each is more than a Prometheus should keep. So only the targets with the
+//! largest distances have a series, and users only if they were asked for. Counts by kind and type cover the others, so that another user
+//! beyond a cap still shows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

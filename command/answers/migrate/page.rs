@@ -1,4 +1,4 @@
-//! What docs/coming-from.md says of what cannot be done: the page is the one place that knows.
+//! Reads from docs/coming-from.md what cannot be translated, so that only the page states it.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! From `priority/multifactor` of Slurm itself: which line keeps what, what changes on the first day, and the way back.
+//! Translates Slurm's own `priority/multifactor`: which line keeps which behaviour, what changes on the first day, and the way back.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The queue as a table.
+//! Shows the queue as a table.
 
 use super::{columns, users};
 use crate::answers::queue::{Ahead, QueueAnswer, QueueRow};

@@ -1,4 +1,4 @@
-//! How usage goes on: what there is decays, or falls by windows, and what is added follows an assumption.
+//! How usage develops: existing usage decays or falls window by window, and new usage follows an assumption.
 
 use multifactor2_core::books::BookAt;
 use multifactor2_core::decay::{decay_factor, decay_over, run_decay};

@@ -1,5 +1,5 @@
-//! How long until a fair-share factor reaches a value, once the user stops: with decay, under assumptions about all others that are
-//! stated. Nobody knows what others will do, so there is an answer for each assumption.
+//! How long a fair-share factor takes to reach a value once the user stops. Nobody knows what other users will do, so each stated
+//! assumption about them has its own answer.
 
 mod course;
 mod text;

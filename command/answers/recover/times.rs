@@ -1,4 +1,4 @@
-//! When it is looked, and how exactly a time is found.
+//! At which times a factor is computed, and how exactly a time is found.
 
 use crate::model::Model;
 

@@ -1,4 +1,4 @@
-//! The tree as a page, and as a picture.
+//! Shows the tree as a page, and as a picture.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

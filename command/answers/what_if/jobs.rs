@@ -1,4 +1,4 @@
-//! Changes of jobs that wait already: what `scontrol update`, `hold` and `release` would do.
+//! Changes waiting jobs, as `scontrol update`, `hold` and `release` would.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! What a change does, as a page: before and after, gains and losses by account and user.
+//! Shows what a change does as a page: before and after, gains and losses by account and user.
 
 use super::{ChangeRow, Group, StandingChange, WhatIf};
 use crate::answers::Report;

@@ -1,4 +1,4 @@
-//! What a change does, as tables: accounts, users, the queue before and after.
+//! Shows what a change does as tables: accounts, users, the queue before and after.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Windows of the share tree (`TreeUsage=window`) in a changed snapshot: as the plugin has them at its first calculation after the change.
+//! Windows of the share tree (`TreeUsage=window`) in a changed snapshot, as the plugin has them at its first calculation after the change.
 
 use std::collections::HashMap;
 

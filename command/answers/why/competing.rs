@@ -1,4 +1,4 @@
-//! The jobs before a job for the same nodes: in its partition, and in partitions that share nodes with it.
+//! Finds the jobs ahead of a job that compete for the same nodes: in its partition, and in partitions that share nodes with it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

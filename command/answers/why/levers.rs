@@ -1,4 +1,4 @@
-//! What would change the priority of a job most: each possibility computed by itself, everything else as it is.
+//! Finds what would change the priority of a job most. Each possibility is computed alone, with everything else as it is.
 
 use multifactor2_core::books::BookAt;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! The limit that holds a job: where it is set, how much of it is used, and by whom most.
+//! The limit that holds a job: where it is set, how much of it is used, and who uses most.
 
 use multifactor2_snapshot::records::{Association, Job};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! The way from the root to an association, level by level, and where two of them part.
+//! The path from the root to an association, level by level, and where two paths diverge.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,5 @@
-//! The answer as most want it: the reason, the number, the place, what adds up to it, what to do. At most a dozen lines of a terminal.
+//! The short answer that most users want: the reason, the number, the place, the addends, what to do. It fits in a dozen lines of a
+//! terminal.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Grid Engine: what `qconf` prints of the scheduler, the share tree, users, projects and departments.
+//! Translates Grid Engine: what `qconf` prints of the scheduler, the share tree, users, projects and departments.
 
 mod objects;
 mod text;

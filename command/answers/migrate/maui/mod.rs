@@ -1,4 +1,4 @@
-//! maui.cfg and moab.cfg. The parameters are those of Maui's and Moab's manuals; what they mean here is in docs/coming-from.md.
+//! Translates maui.cfg and moab.cfg. The parameters are those of Maui's and Moab's manuals; docs/coming-from.md says what replaces each.
 
 mod credentials;
 mod limits;

@@ -1,4 +1,4 @@
-//! `FSTREE`: Moab's share tree is Slurm's tree of accounts, with books where partitions have their own shares.
+//! Translates `FSTREE`: Moab's share tree becomes Slurm's tree of accounts, with books where partitions have separate shares.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Targets as a table, and windows as one for each of whom they are.
+//! Shows targets as one table, and windows as one table for each owner.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What was used in each window by those whose targets go by windows; of a share tree `of_tree` says it in the same form.
+//! What the owners of windowed targets used in each window. `of_tree` reports the windows of a share tree in the same form.
 
 use std::collections::HashMap;
 

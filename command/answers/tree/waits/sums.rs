@@ -1,6 +1,7 @@
-//! Sums over jobs, by node of the tree.
+//! Sums jobs up by node of the tree.
 //!
-//! A wait is kept once, at the node of its job. In the end the waits go up, node by node, so that memory does not grow with the depth of the tree.
+//! A wait is kept once, at the node of its job, and the waits move up node by node at the end. So memory does not grow with the depth of
+//! the tree.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Options that several questions have, and what they ask for. A question flattens those that it uses.
+//! Options that several questions share, and what they select. A question flattens those that it uses.
 
 // What a flattened field says, clap would print.
 #![allow(missing_docs)]

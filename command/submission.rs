@@ -1,4 +1,4 @@
-//! A job that could be submitted: options of sbatch(1), and the record that slurmctld would have of it.
+//! A job that could be submitted: the options of sbatch(1), and the record that slurmctld would have of it.
 
 use clap::{Args, Parser};
 use multifactor2_snapshot::records::{Association, Job, Partition};

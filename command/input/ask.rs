@@ -1,5 +1,5 @@
-//! Asks Slurm: each command once, one after the other, with nothing of the environment that would change what it prints, and within a
-//! time that is given. Side by side they would wait for slurmctld's locks, and hold up others: two at a time cost it a third more.
+//! Runs Slurm's commands: each once, one after another, within a given time, and without environment variables that would change their
+//! output. In parallel they would wait for slurmctld's locks and hold up others: two at a time cost slurmctld a third more.
 
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! The tree of a file of `sacctmgr dump`, before a change or after, and nothing else.
+//! Reads the tree in a file of `sacctmgr dump`, before or after a change, and nothing else.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,10 @@
-//! The snapshot that the plugin writes on this host, where who asks can read it and may believe it. It costs slurmctld nothing that grows
-//! with jobs, so it is the first source.
+//! Finds the snapshot that the plugin writes on this host, if the user can read it and can trust it. Reading it costs slurmctld nothing
+//! that grows with jobs, so it is the first source.
 //!
-//! Beside it there may be a file for everybody (`SnapshotPublic`), which says what Slurm does not tell every user.
+//! A second file may exist for everybody (`SnapshotPublic`), with what Slurm does not tell every user.
 //!
-//! Requests for single records complete it: partitions tell their nodes, slurmdbd which QOS preempts which, squeue how a job stands now.
+//! Requests for single records complete the snapshot: partitions tell their nodes, slurmdbd which QOS preempts which, squeue the current
+//! state of a job.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader};

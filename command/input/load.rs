@@ -1,4 +1,4 @@
-//! `--from`, `--save`, `--conf` and the rest: a snapshot from wherever it is wanted.
+//! `--from`, `--save`, `--conf` and related options: loads a snapshot from the requested source.
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Our own settings, which no command of Slurm shows: from `--conf`, else from `PriorityParameters`, else unknown.
+//! Finds our own settings, which no command of Slurm shows: from `--conf`, else from `PriorityParameters`, else unknown.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What Slurm's commands printed, in memory or in a directory: live and offline answers use the same form.
+//! Keeps what Slurm's commands printed, in memory or in a directory, so that live and offline answers use the same form.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

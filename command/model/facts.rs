@@ -1,4 +1,4 @@
-//! Facts of jobs as the engine takes them, from the records of a snapshot.
+//! Turns the records of a snapshot into the facts of jobs that the engine takes.
 
 use std::collections::HashMap;
 

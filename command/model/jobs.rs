@@ -1,4 +1,4 @@
-//! The priorities of jobs: every addend as it is computed here, and as Slurm shows it.
+//! The priorities of jobs: every addend as computed here, and as Slurm shows it.
 
 use multifactor2_core::evaluator::Evaluator;
 use multifactor2_core::factors::{

@@ -1,8 +1,8 @@
-//! Priorities from a snapshot, computed with the engine that the plugin runs.
+//! Computes priorities from a snapshot with the engine that the plugin runs.
 //!
 //! [`Model::of`] is the one way in. A question "what if" edits a copy of the snapshot (shares, usage, parameters, settings, jobs) and asks
-//! again: nothing else decides. What Slurm shows is kept with what is computed here, and [`Model::differences`] says where they part
-//! and which to believe.
+//! again: nothing else decides. What Slurm shows is kept with what is computed here. [`Model::differences`] says where the two differ and
+//! which to trust.
 
 pub mod billing;
 mod closed;

@@ -1,4 +1,4 @@
-//! Points of jobs from a snapshot, as the plugin gives them.
+//! Computes the points of jobs from a snapshot, as the plugin does.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Fair-share of associations and jobs, by the algorithm in force: the one place that knows which there are.
+//! Fair-share of associations and jobs by the algorithm in force. Only this module knows which algorithms exist.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! The associations of a snapshot as the engine takes them.
+//! Turns the associations of a snapshot into the form that the engine takes.
 
 use std::collections::HashMap;
 use std::ops::Deref;

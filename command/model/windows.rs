@@ -1,7 +1,7 @@
-//! The windows that the share tree goes by (`TreeUsage=window`): what a snapshot tells of them, and what they are at another time.
+//! The windows of the share tree (`TreeUsage=window`): what a snapshot has of them, and what they are at another time.
 //!
-//! Amounts stay in their windows, and what a window counts falls when a younger one begins. So usage at another time is known where every
-//! window is told of that counts then.
+//! Amounts stay in their windows, and a window's weight falls when a younger one begins. So usage at another time is known if the snapshot
+//! has every window that counts then.
 
 use multifactor2_core::rules::windows::{self, Windows};
 use multifactor2_core::Node;

@@ -1,4 +1,4 @@
-//! Numbers, spans and times for people.
+//! Formats numbers, spans and times for people.
 
 use jiff::tz::TimeZone;
 use jiff::Timestamp;

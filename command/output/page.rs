@@ -1,4 +1,4 @@
-//! How text is shown where it is shown: in colours or not, how wide, in ASCII or more.
+//! How text is shown on its medium: with or without colours, how wide, in ASCII or more.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

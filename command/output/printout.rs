@@ -1,4 +1,4 @@
-//! What a run of the program prints, and with which status it ends.
+//! What a run of the program prints, and its exit status.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

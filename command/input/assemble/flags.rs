@@ -1,5 +1,5 @@
-//! Which of the four flags `NO_NORMAL_*` are set. Up to Slurm 25.11.0 `scontrol show config` prints `NO_NORMAL_ALL` where any of them is
-//! (`priority_flags_string` in `src/common/slurm_protocol_defs.c`). What jobs have of each factor tells which.
+//! Finds out which of the four `NO_NORMAL_*` flags are set. Up to Slurm 25.11.0, `scontrol show config` prints `NO_NORMAL_ALL` if any of
+//! them is (`priority_flags_string` in `src/common/slurm_protocol_defs.c`). The factors of jobs tell which.
 
 use multifactor2_core::factors::Weights;
 use multifactor2_snapshot::records::Job;

@@ -1,4 +1,4 @@
-//! `scontrol -o show assoc_mgr`: users with their rights, associations with their parents, QOS with their usage.
+//! Reads `scontrol -o show assoc_mgr`: users with their rights, associations with their parents, QOS with their usage.
 
 use slurm_text::lines::{field, is_of_cluster, number, whole, Unread};
 

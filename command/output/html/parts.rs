@@ -1,4 +1,4 @@
-//! The parts of a text as a page: what a terminal says, in the same words and order.
+//! Shows the parts of a text as a page, in the words and order of the terminal.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Charts as SVG: widths are percentages and heights are pixels, so that text has the same size on a phone as on a desk.
+//! Draws charts as SVG. Widths are percentages and heights are pixels, so that text has the same size on a phone as on a desktop.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Tables that can be sorted, searched and folded, and that become a list of cards on a phone.
+//! Tables that can be sorted, searched and folded. On a phone they become a list of cards.
 
 use std::fmt::Write as _;
 

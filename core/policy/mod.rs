@@ -1,5 +1,5 @@
-//! Ticket policies: how tickets come to those who have work waiting. One file a policy, behind the trait [`Policy`]; this one
-//! adds up what they hand out.
+//! Ticket policies: how users with waiting jobs get tickets. Each policy is one file behind the trait [`Policy`]; this one adds up what
+//! they hand out.
 
 pub mod distribution;
 pub mod points;

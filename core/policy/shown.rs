@@ -1,4 +1,4 @@
-//! What `sshare` shows, in one form for every algorithm, so that a comparison need not know which it is.
+//! What `sshare` shows, in one form for every algorithm, so that a comparison need not know which one it is.
 
 use super::FairShare;
 use crate::tree::{Node, ShareTree};

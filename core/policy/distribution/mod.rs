@@ -1,5 +1,5 @@
-//! How the tickets of one level are divided among the siblings that have somebody waiting: the setting `Distribution`. One file a
-//! rule; `core/settings/table/distributions.rs` lists them.
+//! How the tickets of one level are divided among the siblings with waiting jobs: the setting `Distribution`. Each rule is one file;
+//! `core/settings/table/distributions.rs` lists them.
 
 mod compensated;
 

@@ -1,4 +1,4 @@
-//! What each association has of priorities and targets: those of its user, of its account, and of the accounts above it.
+//! The priorities and targets of each association: those of its user, of its account, and of the accounts above it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,5 +1,5 @@
-//! FS: how far the usage of those a job belongs to is from their targets (Maui Administrator's Guide, 5.1.2.2 and 6.3), as `Target` lines
-//! say. This file has the lines; [`super::tables`] knows the usage.
+//! FS: how far usage is from the targets of a job's user, account and so on (Maui Administrator's Guide, 5.1.2.2 and 6.3), as `Target`
+//! lines set them. This file has the lines; [`super::tables`] has the usage.
 
 use super::lines::{ByName, LineKind, KINDS};
 use super::terms::{weight, Terms};

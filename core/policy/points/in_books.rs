@@ -1,5 +1,5 @@
-//! Targets in books: `Target=... Book=`, which compare what was used in the partitions of a book with all that was used there. They count for jobs in
-//! these partitions only, beside the targets of all usage.
+//! Targets in books: `Target=... Book=` compares usage in the partitions of a book with all usage there. Such a target counts only for jobs
+//! in these partitions, in addition to the targets of all usage.
 
 use super::associations::{Associations, Lines};
 use super::credentials::Priorities;

@@ -1,4 +1,4 @@
-//! What points depend on of a job, and what they need to know of it at all.
+//! The facts of a job that points depend on, and which of them a configuration needs.
 
 use super::terms::{amount, most};
 use crate::policy::pools::Names;

@@ -1,5 +1,5 @@
-//! Every target, floor, ceiling and cap with what it says of whom, for those who ask how far everybody is from them. [`Points::weigh`] has
-//! computed all of it: nothing is computed a second time here.
+//! Lists every target, floor, ceiling and cap with its current distance, for reports. [`Points::weigh`] has computed all of it: nothing is
+//! computed a second time here.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! What the points of a job take from all jobs together: the ranges of urgency and priority, and how large each component gets. They are those
-//! of the last calculation, over jobs that wait and jobs that run.
+//! What the points of one job take from all jobs: the ranges of urgency and priority, and the largest value of each component. They are
+//! those of the last calculation, over waiting and running jobs.
 
 use super::{Largest, Points, PointsJob};
 

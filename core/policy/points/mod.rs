@@ -1,10 +1,10 @@
 //! Points: the priority function of Maui, as a term that is added to the site factor of a job.
 //!
 //! P = Σ W · min(cap, Σ w · min(cap, value)) over components and their parts (Maui Administrator's Guide, 5.1.2), times `PointsWeight`,
-//! rounded half away from zero, and between `±PointsCap`. One file a component, behind the trait [`Component`].
+//! rounded half away from zero, and limited to `±PointsCap`. Each component is one file behind the trait [`Component`].
 //!
-//! Where no line asks for points, none of this runs: see [`Points::configured`]. What does not change from job to job is looked up in
-//! [`Points::learn`] and [`Points::weigh`], so that [`Points::value`] hashes and allocates nothing.
+//! Without lines of points none of this runs: see [`Points::configured`]. [`Points::learn`] and [`Points::weigh`] look up all that is the
+//! same for many jobs, so that [`Points::value`] hashes and allocates nothing.
 
 mod associations;
 mod beyond;

@@ -1,4 +1,4 @@
-//! SERV: how well a job was served so far (Maui Administrator's Guide, 5.1.2.4); and what `Service` lines promise.
+//! SERV: how well a job was served so far (Maui Administrator's Guide, 5.1.2.4), and what `Service` lines promise.
 
 use super::job::{expansion_factor, queue_time};
 use super::lines::{ByName, LineKind};

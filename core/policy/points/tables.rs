@@ -1,5 +1,5 @@
-//! What each user, account, QOS, group and partition has of priorities and targets, so that the points of a job take a few additions:
-//! names are looked up where the tree is new, usage once in each cycle.
+//! Tables of the priorities and targets of each user, account, QOS, group and partition, so that the points of a job take a few additions.
+//! Names are looked up when the tree changes, usage once per cycle.
 
 use std::hash::Hash;
 

@@ -1,4 +1,4 @@
-//! The tickets of all jobs of a cycle: those that wait compete for them, any other has what it would get.
+//! The tickets of all jobs of a cycle. Waiting jobs compete for them; any other job has what it would get.
 
 use super::{Extra, JobTickets, Pools, WaitingJob, Who};
 use crate::policy::FairShare;

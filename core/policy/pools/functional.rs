@@ -1,13 +1,13 @@
-//! Functional tickets: a fixed pool (`TicketsFunctional`) by fixed shares of users, accounts and departments (`Functional=`), whatever
-//! they have used.
+//! Functional tickets: a fixed pool (`TicketsFunctional`) that is divided by fixed shares of users, accounts and departments
+//! (`Functional=`), whatever they have used.
 //!
-//! Every kind has its part of the pool (`FunctionalWeight*`), and in it an object its shares over those of all objects that have jobs.
-//! What an object has is divided among its jobs as override tickets are: the n-th job claims the n-th part.
+//! Every kind has its part of the pool (`FunctionalWeight*`). Within it an object has its shares over those of all objects with jobs. An
+//! object's tickets are divided among its jobs as override tickets are: the n-th job claims the n-th part.
 //!
-//! These are the rules of Grid Engine's functional policy: claims are ranked with 0.001 added to the sums; for waiting jobs the weights are
-//! divided by their sum once, for running jobs kinds without shares leave their part to the others. Departments are top-level
-//! accounts and projects leaf accounts here, and all jobs have the same job shares. Jobs beyond `MaxFunctionalJobs` are our reading: they
-//! get what the next one would, without the 0.001.
+//! These are the rules of Grid Engine's functional policy. Claims are ranked with 0.001 added to the sums. For waiting jobs the weights are
+//! divided by their sum once; for running jobs kinds without shares leave their part to the others. Departments are top-level accounts here
+//! and projects are leaf accounts, and all jobs have the same job shares. The treatment of jobs beyond `MaxFunctionalJobs` is our reading:
+//! they get what the next one would, without the 0.001.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! Waiting jobs in groups, each group in the order in which its jobs come: by the tickets that they have so far, then by nice
-//! value and accrue time, then by job id.
+//! Groups of waiting jobs. Within a group jobs are ordered by the tickets that they have so far, then by nice value and accrue time, then
+//! by job id.
 
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! What dilution depends on: how much jobs run and wait of every association, and how much is left of tickets behind that.
+//! What dilution depends on: the sizes of running and waiting jobs of every association, and the part of the tickets that remains after
+//! them.
 
 /// How much is left of tickets behind what runs and what comes before.
 #[derive(Clone, Copy, Debug, PartialEq)]

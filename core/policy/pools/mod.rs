@@ -1,8 +1,7 @@
-//! Ticket pools: tickets for single jobs. One file a pool, behind the trait [`Pool`]; this one puts them together in the order of
-//! `PolicyHierarchy`. The rules are those of Grid Engine's ticket policies, with Slurm's associations.
+//! Ticket pools: tickets for single jobs. Each pool is one file behind the trait [`Pool`]; this one combines them in the order of
+//! `PolicyHierarchy`. The rules are those of Grid Engine's ticket policies, applied to Slurm's associations.
 //!
-//! Without a second pool and without dilution all jobs of a user are alike, and none of this runs: see
-//! [`Pools::configured`].
+//! Without a second pool and without dilution all jobs of a user are alike, and none of this runs: see [`Pools::configured`].
 
 mod cycle;
 mod groups;

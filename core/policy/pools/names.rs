@@ -1,4 +1,4 @@
-//! What pools know users, accounts and jobs by.
+//! The names by which pools know users, accounts and jobs.
 
 use crate::settings::Place;
 

@@ -1,14 +1,14 @@
-//! Override tickets: what the administrator adds for users, accounts, QOS, partitions, wckeys or single jobs (`Override=`), on top
-//! of all other tickets.
+//! Override tickets: what the administrator adds for users, accounts, QOS, partitions, wckeys or single jobs (`Override=`), on top of all
+//! other tickets.
 //!
-//! The tickets of an object are divided among its jobs as they start: with n jobs that run or come earlier in the queue, a job
-//! claims tickets/(n + 1). So the job that claims most comes first, and its objects count one job more. A job that runs has tickets/n, where
-//! n run. Without sharing each has all.
+//! The tickets of an object are divided among its jobs as they start. With n jobs that run or come earlier in the queue, a job claims
+//! tickets/(n + 1). The job with the largest claim comes first, and its objects count one job more. A running job has tickets/n if n run.
+//! Without sharing each job has all.
 //!
-//! What each of those that share a partition or QOS has got follows from its turn: in the entries of a job for others it is taken off.
+//! A job's turn decides its part of the tickets of a partition or QOS; its entries for other partitions or QOS do not get that part.
 //!
 //! These are the rules of Grid Engine's override policy for users, projects, departments and single jobs. Other objects, dates, and
-//! `Shared` by line are ours.
+//! `Shared` per line are our additions.
 
 use rustc_hash::FxHashMap;
 

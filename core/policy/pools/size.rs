@@ -1,4 +1,4 @@
-//! How large a job is to dilution: `DilutionUnit`. `job` is Grid Engine's; `committed` is what LSF calls committed run time.
+//! How large a job is to dilution: `DilutionUnit`. `job` is Grid Engine's unit; `committed` is what LSF calls committed run time.
 
 use crate::settings::{DilutionUnit, Settings};
 

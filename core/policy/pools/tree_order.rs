@@ -1,10 +1,10 @@
-//! `Dilution=tree`: Grid Engine's share tree. From the leaves up every association puts the jobs below it in one order, by what
-//! they have so far, and gives the k-th of them the k-th part of its own; the children of the root have the last word.
+//! `Dilution=tree`: Grid Engine's share tree. From the leaves up, every association puts the jobs below it in one order, by what they have
+//! so far, and gives the k-th job the k-th part of its tickets. The children of the root decide last.
 //!
-//! So an account hands out its part, half of it, a third …, to its users' jobs in an order that is found by the same rule one level
-//! below. As long as the root, or what is taken for it, has only one child with waiting jobs, that child is taken for it.
+//! So an account gives all of its part, half of it, a third … to its users' jobs, in an order that the same rule finds one level below.
+//! While the root, or the association treated as the root, has only one child with waiting jobs, that child is treated as the root.
 //!
-//! The part of an association is its tickets by those of its parent (Grid Engine's short-term target), and k is (q + R + C)/q as in
+//! The part of an association is its tickets over those of its parent (Grid Engine's short-term target), and k is (q + R + C)/q as in
 //! [`super::dilution`].
 
 use std::cmp::Ordering;

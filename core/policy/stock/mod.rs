@@ -1,17 +1,17 @@
 //! The fair-share algorithms of Slurm's own `priority/multifactor`: Fair Tree, and the classic one of `PriorityFlags=NO_FAIR_TREE`.
 //!
-//! Sites that run them want the same answers, and sites that think of switching want both. So they are here as what `sshare` shows and
-//! what the jobs get, worked out from the same tree and the same usage. They are no part of the engine: the plugin does not call them.
+//! Sites that run them want the same answers, and sites that consider switching want both. So this computes what `sshare` shows and what
+//! the jobs get from the same tree and the same usage. It is not part of the engine: the plugin does not call it.
 //!
-//! The formulas are in Slurm's `fair_tree` and `priority_multifactor` pages. Where Slurm does something else than its pages say, this does
-//! what Slurm does, and says so. Checked against slurmctld 20.11.4, 22.05.8, 24.11.5 and 26.05.5.
+//! The formulas are in Slurm's `fair_tree` and `priority_multifactor` pages. Where Slurm departs from its pages, this does what Slurm does,
+//! and says so. Checked against slurmctld 20.11.4, 22.05.8, 24.11.5 and 26.05.5.
 //!
 //! Slurm computes with C's `long double`, and Fair Tree asks whether two results are equal. With `f64` more of them would be: of three
-//! siblings with 1, 2 and 3 shares and just as much usage, `f64` has all three at 1, Slurm two of them a little below. So this computes
-//! with the same format: that of x87 on x86, 128 bits elsewhere. It is that of the machine that runs this; slurmctld on another kind of
-//! machine may have other ties.
+//! siblings with 1, 2 and 3 shares and usage in proportion, `f64` has all three at 1, Slurm two of them a little below. So this
+//! computes in the same format as the machine it runs on: x87 on x86, 128 bits elsewhere. slurmctld on another kind of machine may have
+//! other ties.
 //!
-//! Slurm adds up the shares of siblings in 32 bits. Where they are more than 4294967295 the sum begins again at 0, here as there.
+//! Slurm adds up the shares of siblings in 32 bits. A sum above 4294967295 wraps around to 0, here as in Slurm.
 
 mod classic;
 mod fair_tree;

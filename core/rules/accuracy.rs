@@ -1,4 +1,5 @@
-//! How well time limits fit: of each user what jobs have run of what they asked for (`WCACCURACY` of Moab). Both decay with the half-life of usage.
+//! How well time limits fit: for each user, the run time of jobs over the time requested (`WCACCURACY` of Moab). Both decay with the
+//! half-life of usage.
 
 use std::collections::BTreeMap;
 

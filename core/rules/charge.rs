@@ -1,9 +1,7 @@
-//! What a running job adds to the usage of its associations and QOSes in one cycle, as stock
-//! priority/multifactor counts it.
+//! What a running job adds to the usage of its associations and QOS in one cycle, as stock priority/multifactor counts it.
 //!
-//! Two clocks run: usage grows with all the time that a job runs, while the run-minutes that limits had
-//! reserved for it (start to time limit) are given back, so that a job running past its limit gives back no
-//! more than was taken.
+//! Two clocks run. Usage grows for as long as a job runs. The run-minutes that limits had reserved for it (start to time limit) are given
+//! back, so a job that runs past its limit gives back no more than was taken.
 
 use super::charge_rules::ChargeFactors;
 use crate::decay::RunDecay;

@@ -1,10 +1,10 @@
-//! What the usage of a job is multiplied with (`Charge` lines).
+//! The factors that the usage of a job is multiplied by (`Charge` lines).
 //!
-//! Two products go with a job: of the lines for limits, and of all lines. Everything that slurmctld's limits count is multiplied with
-//! the first, raw usage of associations, which only fair-share uses, with the second.
+//! A job has two products of factors: of the lines for limits, and of all lines. Everything that slurmctld's limits count is multiplied by
+//! the first. Raw usage of associations, which only fair-share uses, is multiplied by the second.
 //!
-//! Lines with `Days` or `Hours` count by the local clock. Before seconds are charged, time is divided where such a line begins or ends to count
-//! ([`RuleHistory::divided`]); within a part, all of its lines are as plain ones.
+//! Lines with `Days` or `Hours` count by the local clock. Before seconds are charged, time is divided where such a line begins or stops
+//! counting ([`RuleHistory::divided`]). Within a part all lines are constant.
 
 use std::borrow::Cow;
 

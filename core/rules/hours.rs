@@ -1,7 +1,7 @@
 //! Weekdays and hours of the local clock in which a line of settings counts (`Days`, `Hours`).
 //!
-//! A second counts by what clock and calendar say in it: where clocks are set forward an hour is missing, where they are set back one comes twice.
-//! Core knows no time zone: the caller brings how far local clocks are ahead of UTC at a time.
+//! A second counts by its local time and date: an hour is missing when clocks are set forward, and comes twice when they are set back. Core
+//! knows no time zone: the caller says how far local clocks are ahead of UTC.
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;

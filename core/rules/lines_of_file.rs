@@ -1,5 +1,5 @@
-//! What all of our files of lines have in common: a first line with the version of their form, and `end` as the last, without which they are not
-//! whole.
+//! The common form of all our files of lines: a first line with the version of the format, and `end` as the last, without which a file is
+//! incomplete.
 
 use std::ops::RangeInclusive;
 use std::str::Lines;

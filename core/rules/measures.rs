@@ -1,13 +1,13 @@
-//! What share trees use instead of slurmctld's raw usage, from our own sums: the dominant shares of `UsageMeasure=dominant`, what was used in
-//! the windows of `TreeUsage=window`, and what was used in the partitions of a book.
+//! What share trees use instead of slurmctld's raw usage, from our own sums: the dominant shares of `UsageMeasure=dominant`, usage in the
+//! windows of `TreeUsage=window`, and usage in the partitions of a book.
 //!
 //! D(n) is the largest, over the TRES listed, of weight times usage over what the cluster could have given in the same time, both with
-//! half-life decay. What is below an account is added up TRES by TRES, and the largest taken then: an account that uses a tenth of the
-//! processors and a tenth of the GPUs has D = 0.1, in one job or in two, of one user or of two. So D of an account is at most the sum of the D
-//! below it, and at least the largest of them. Billing is the same with one column that has the weight 1.
+//! half-life decay. Usage below an account is added up TRES by TRES before the largest is taken. So an account that uses a tenth of the
+//! processors and a tenth of the GPUs has D = 0.1, in one job or in two, of one user or of two. D of an account is at most the sum of the D
+//! below it, and at least the largest of them. Billing is the same with one column of weight 1.
 //!
-//! The default book has what all jobs have used less what those in books have: never less than 0, and 0 where the rest is what rounding
-//! leaves.
+//! The default book has the usage of all jobs less that of jobs in books. It is never less than 0, and it is 0 where the rest is a rounding
+//! error.
 
 use super::sums::{columns, Sums};
 use super::tally::TallyPlace;

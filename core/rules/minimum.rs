@@ -1,4 +1,4 @@
-//! What a job is charged at its end if it ran less than `MinimumCharge`.
+//! What a job is charged at its end if it ran for less than `MinimumCharge`.
 
 use rustc_hash::FxHashSet;
 

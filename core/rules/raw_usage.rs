@@ -1,8 +1,8 @@
-//! Whose usage was reset by an administrator, as slurmctld's raw usage tells from one cycle to the next.
+//! Detects from slurmctld's raw usage, from one cycle to the next, whose usage an administrator has reset.
 //!
-//! `sacctmgr modify ... set RawUsage=0` takes the usage of an association from it and from all above it, empties what is below it,
-//! and tells no plugin. What belongs to an association itself, and not to one below it, is what is compared: it falls by a reset only.
-//! So an account whose users were reset is not taken for one that was, and neither is one that users were moved out of.
+//! `sacctmgr modify ... set RawUsage=0` subtracts the usage of an association from it and from all above it, empties those below it, and
+//! tells no plugin. So the usage that belongs to an association itself, and not to one below it, is compared: only a reset lowers it. An
+//! account whose users were reset, or moved out of it, does not count as reset.
 
 use rustc_hash::FxHashMap;
 

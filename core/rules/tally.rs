@@ -1,7 +1,6 @@
-//! What one cycle adds to our own sums of usage, collected by owner before any sum changes: a cycle that fails half way has
-//! charged nothing.
+//! Collects by owner what one cycle adds to our own sums of usage, before any sum changes: a cycle that fails half way has charged nothing.
 //!
-//! Most jobs of a cycle have run through the same seconds, so how these fall into windows is worked out once.
+//! Most jobs of a cycle ran through the same seconds, so how these fall into windows is computed once.
 
 use super::windows::{enter, plus, Windows};
 

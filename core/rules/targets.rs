@@ -1,8 +1,7 @@
-//! Fair-share targets as Maui and Moab have them: how far usage is from a target, what a cap leaves, and how the levels of a tree
-//! count together.
+//! Fair-share targets as in Maui and Moab: how far usage is from a target, what a cap leaves, and how the levels of a tree count together.
 //!
-//! Targets, floors, ceilings and caps are those of the Maui Administrator's Guide, 6.3. That guide knows no tree, and Moab's is not
-//! documented in formulas: [`Tiers`] is our own definition. Nothing here panics, and no distance is NaN or infinite, whatever the input.
+//! Targets, floors, ceilings and caps are those of the Maui Administrator's Guide, 6.3. That guide has no tree, and Moab documents no
+//! formulas for its tree: [`Tiers`] is our own definition. Nothing here panics, and no distance is NaN or infinite, whatever the input.
 
 use std::collections::BTreeMap;
 

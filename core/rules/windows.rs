@@ -1,8 +1,8 @@
-//! Usage in windows of time, as Maui counts it: each of the last windows counts as a part of what the next younger one does.
+//! Usage in windows of time, as Maui counts it: each window counts as a fraction of the next younger one.
 //!
-//! Windows are numbered from 1970 on and begin at multiples of their length, so that no restart moves them. All owners of usage have
-//! the same windows; which one is the current is said once ([`Windows`]), and each owner has only its amounts, the current one
-//! first. What ran is entered where it ran, not where it was seen.
+//! Windows are numbered from 1970 on and begin at multiples of their length, so that no restart moves them. All owners of usage have the
+//! same windows. [`Windows`] knows which one is current; an owner has only its amounts, the current one first. Usage is entered in the
+//! window in which it occurred, not in the one in which it was seen.
 
 /// Which windows there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

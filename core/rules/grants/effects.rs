@@ -1,4 +1,4 @@
-//! What grants do to jobs, as the last calculation has found it.
+//! What grants do to jobs, as of the last calculation.
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
-//! What was used of grants: by period, and by day for a while.
+//! Counts the usage of grants: by period, and by day for a while.
 //!
-//! A ledger is that of a time T, when a cycle ran: it has everything that jobs used up to T, and is saved with it. A job that runs is counted from T
-//! on, or from its start; one that has ended since T waits as a [`Piece`] until a cycle has gone past it. So each second is counted
-//! once, by its time, whatever is saved when: a job that slurmctld has forgotten to have ended runs again after a restart, its piece is
-//! dropped, and it is counted from T on. A resize tells an end, too, and the job goes on with the same id and start: its piece stays, and a [`Mark`] says from when
-//! on the rest is counted.
+//! A ledger is that of a time T, when a cycle ran. It has everything that jobs used up to T, and is saved with it. A running job is counted
+//! from T on, or from its start. A job that has ended since T waits as a [`Piece`] until a cycle has gone past it. So each second is
+//! counted once, by its time, whatever is saved when. If slurmctld has forgotten the end of a job, the job runs again after a restart: its
+//! piece is dropped, and it is counted from T on. A resize also reports an end, but the job goes on with the same id and start: its piece
+//! stays, and a [`Mark`] says from when on the rest is counted.
 //!
-//! No reset of usage touches it, and nothing decays.
+//! Resets of usage do not affect the ledger, and nothing decays.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! The ledger of grants as text, for the process after this one.
+//! Saves the ledger of grants as text, for the next process.
 //!
 //! | line | what |
 //! |---|---|

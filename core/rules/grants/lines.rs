@@ -1,4 +1,4 @@
-//! Lines of settings as sequences: those of one name, unit and filter, one after the other in time.
+//! Groups lines of settings into sequences: lines of one name, unit and filter, one after the other in time.
 
 use std::collections::HashMap;
 

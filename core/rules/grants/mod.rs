@@ -1,10 +1,11 @@
 //! Grants: amounts of a unit for some months or days, with a rule that says how much of them may be used by when.
 //!
-//! The rules are those of sites that pace budgets by hand: [`carry`] of JSC and NHR, [`window`] of RWTH, [`ageing`] of `NeSI`, one file each. What is granted for a
-//! period, and where periods begin, is common to all ([`periods`]). All of it is exact: amounts are rational numbers of seconds of the unit, usage is whole
-//! seconds. Nothing here asks a clock, or knows a time zone: the caller says how far local clocks are ahead of UTC.
+//! The rules are those of sites that pace budgets by hand: [`carry`] of JSC and NHR, [`window`] of RWTH, [`ageing`] of `NeSI`, one file
+//! each. All of them share the amounts and the bounds of periods ([`periods`]). The arithmetic is exact: amounts are rational numbers of
+//! seconds of the unit, usage is whole seconds. Nothing here has a clock or a time zone: the caller says how far local clocks are ahead of
+//! UTC.
 //!
-//! Whatever the file says now holds from the first period on: standings are a function of lines and of the usage by period alone, and have no memory.
+//! The current lines apply from the first period on. Standings are a function of the lines and of the usage by period, and have no memory.
 
 mod ageing;
 mod carry;

@@ -1,7 +1,7 @@
-//! The periods of a grant: months, quarters or some days each, by the local calendar, from local midnight to local midnight.
+//! The periods of a grant: months, quarters or some days each, in the local calendar, from local midnight to local midnight.
 //!
-//! A midnight that does not exist, since clocks are set forward then, is the first second after it; of one that comes twice it is the first. Only how far local
-//! clocks are ahead of UTC is asked for.
+//! If clocks are set forward over midnight, the first second after it counts; if midnight comes twice, the first one does. The only input
+//! is how far local clocks are ahead of UTC.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which grants a job is in, by the names of those that it belongs to.
+//! Finds the grants that a job is in, by the names of its user, account and so on.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

@@ -1,5 +1,5 @@
-//! Where the usage of each sequence goes, so that a cycle with thousands of grants looks for nothing: by name nowhere, and by time only where a period or a day
-//! has ended. What a cycle has changed is noted beside, so that [`super::Standings`] looks at that alone.
+//! Knows where the usage of each sequence goes, so that a cycle with thousands of grants searches for nothing: by name never, by time only
+//! when a period or a day has ended. It also notes what a cycle has changed, so that [`super::Standings`] looks at that alone.
 
 use super::ledger::{Account, Accounts};
 use super::lines::Sequence;

@@ -1,7 +1,7 @@
-//! A window of three periods: the one before, this one and the next (`rwth`).
+//! The rule `rwth`: a window of three periods, the previous, the current and the next.
 //!
-//! B = G(p-1) + G(p) + G(p+1) - U(p-1) - U(p), and it is within where B > 0. It is beyond too where U(p) > 6 G(p), or where more than twice the whole amount was
-//! used in all.
+//! B = G(p-1) + G(p) + G(p+1) - U(p-1) - U(p). The grant is within where B > 0. It is also beyond where U(p) > 6 G(p), or where usage in
+//! all exceeds twice the whole amount.
 
 use num_bigint::BigInt;
 use num_traits::Zero as _;

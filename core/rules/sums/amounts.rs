@@ -1,4 +1,4 @@
-//! What sums say of single windows, for those who ask where a usage in windows comes from.
+//! The sums of single windows, to explain where a usage in windows comes from.
 
 use rustc_hash::FxHashMap;
 

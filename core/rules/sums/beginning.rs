@@ -1,4 +1,4 @@
-//! How sums begin where slurmctld has counted before: with its raw usage, so that nobody starts again at 0.
+//! How sums begin on a cluster where slurmctld has counted before: with its raw usage, so that nobody starts again at 0.
 
 use rustc_hash::FxHashMap;
 

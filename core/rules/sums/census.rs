@@ -1,4 +1,4 @@
-//! Whose sums there are: associations and QOS as slurmctld has them from cycle to cycle, made, moved, removed, renamed and reset.
+//! Follows which associations and QOS slurmctld has from cycle to cycle: made, moved, removed, renamed and reset.
 
 use rustc_hash::FxHashMap;
 

@@ -1,4 +1,4 @@
-//! What sums say: usage by who has it.
+//! Reads usage by owner from the sums.
 
 use rustc_hash::FxHashMap;
 

@@ -1,11 +1,11 @@
-//! Books: partitions with separate usage, and perhaps separate shares (`Book` lines).
+//! Books: partitions with separate usage and, if wanted, separate shares (`Book` lines).
 //!
-//! The shape of the association tree is the same for all books, and so is the place of an association in it ([`Node`]): only shares,
-//! usage and who waits differ. Each book has its own distribution and its own best user. All partitions that are in no book are
-//! the default book; where there are no lines, that is all there is.
+//! All books have the same association tree, and an association has the same place in it ([`Node`]). Only shares, usage and waiting jobs
+//! differ. Each book has its own distribution and its own best user. Partitions in no book form the default book, which is the only one
+//! without `Book` lines.
 //!
-//! With `ActiveJobs=startable` there are more, one for each partition where jobs wait that only the state of the partition or of nodes, or a
-//! reservation, keeps from starting: see [`ClosedPartitions`].
+//! `ActiveJobs=startable` adds books: one for each partition with jobs that wait only because of the state of the partition or of nodes, or
+//! because of a reservation. See [`ClosedPartitions`].
 
 use std::sync::Arc;
 

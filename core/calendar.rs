@@ -1,10 +1,10 @@
 //! `PriorityUsageResetPeriod`: when all usage is set to 0, in the local calendar.
 //!
-//! Core asks no clock and knows no time zone: the caller brings a [`Calendar`]. Inside slurmctld it is that of the C library, elsewhere
-//! one that takes the zone as a value.
+//! Core has no clock and no time zone: the caller brings a [`Calendar`]. Inside slurmctld it is the C library's, elsewhere one that takes
+//! the zone as a value.
 //!
-//! Days are counted in the calendar, not in seconds: where stock adds 24 hours to midnight it arrives at 23:00 of the same day when
-//! clocks are set back in autumn, and with daily resets it then resets in every cycle for a day.
+//! Days are counted in the calendar, not in seconds. Stock adds 24 hours to midnight, which is 23:00 of the same day when clocks are set
+//! back in autumn. With daily resets it then resets in every cycle for a day.
 
 /// A day of the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Where every association stands before tickets are handed out: its usage, its distance from its share, and whether it takes
-//! part. This is what `sshare` shows and what all ticket policies use.
+//! Where every association stands before tickets are distributed: its usage, its distance from its share, and whether it takes part.
+//! `sshare` shows this, and all ticket policies use it.
 
 use crate::ties::same;
 use crate::tree::{at, Node, ShareTree};

@@ -1,5 +1,4 @@
-//! Half-life decay, in the same double arithmetic as stock priority/multifactor, so that switching between
-//! the two plugins changes no usage.
+//! Half-life decay, in the double arithmetic of stock priority/multifactor, so that switching between the two plugins changes no usage.
 
 /// The factor that usage loses per second: 1 − 0.693 / half-life, the first two terms of 2^(−1/half-life).
 ///

@@ -1,6 +1,6 @@
-//! What a job, an association, a partition, a QOS is to us: plain values, read from wherever they are.
+//! The facts of a job, an association, a partition and a QOS as plain values, so that core need not know where they come from.
 //!
-//! The plugin reads them from slurmctld's records (`src/host/views.rs` says from which fields), others from files.
+//! The plugin reads them from slurmctld's records (`src/host/views.rs` says from which fields), the command and replays from files.
 
 use crate::rules::charge::NO_CONSUME;
 

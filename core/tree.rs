@@ -1,8 +1,8 @@
 //! The association tree and its normalised shares.
 //!
-//! The shape changes only when an administrator changes associations, the usage changes in every cycle: so
-//! the shape is put once into flat arrays in pre-order (a parent always precedes its children), and every
-//! later question is one linear scan. [`FairShare`](super::FairShare) holds what changes.
+//! The shape changes only when an administrator changes associations, but usage changes in every cycle. So the shape is put once into flat
+//! arrays in pre-order (a parent always precedes its children), and every later question is one linear scan.
+//! [`FairShare`](super::FairShare) holds what changes.
 
 /// The value of raw shares that `Fairshare=parent` is stored as.
 pub const USE_PARENT: u32 = 0x7FFF_FFFF;

@@ -1,7 +1,7 @@
-//! What is odd in a configuration that works: settings of ours together with those of slurm.conf. The plugin warns of it after a start or a
-//! reconfigure, and `multifactor2 check` says it before, both by this.
+//! Finds what is odd in a configuration that works: our settings together with those of slurm.conf. Both the plugin, after a start or a
+//! reconfigure, and `multifactor2 check`, before one, use it.
 //!
-//! A rule belongs here if it holds of the configuration alone. What needs associations, or other files, is where these are.
+//! A rule belongs here if it needs the configuration alone. Rules that need associations or other files are with those.
 
 use std::fmt;
 

@@ -1,8 +1,7 @@
-//! One declaration for each setting.
+//! Declares each setting once.
 //!
-//! [`settings!`](crate::settings) takes the declarations and makes of them the table that the parser uses, the struct that
-//! the plugin reads, its defaults, what the log shows, and the enums and blocks. `make docs` makes the pages for people from
-//! the same table.
+//! [`settings!`](crate::settings) turns the declarations into the table that the parser uses, the struct that the plugin reads, its
+//! defaults, what the log shows, and the enums and blocks. `make docs` generates the pages for people from the same table.
 
 use super::value::{clock, Date, Value};
 use std::time::Duration;

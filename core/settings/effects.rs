@@ -1,5 +1,5 @@
-//! Lines with attributes that are accepted and do nothing together with the others: their writer meant something else. `together` says it of single
-//! settings, with the place of each.
+//! Finds lines whose attributes are accepted but have no effect given the other lines: their writer meant something else. `together` does
+//! this for single settings, with the place of each.
 
 use super::table::{
     Component, ComponentKind, CredentialKind, Distribution, ParentUsers, Service, Settings, Target,

@@ -1,7 +1,7 @@
 //! Reads configuration files and what they include.
 //!
-//! An `Include` path is relative to the directory of the file that includes it. The daemon must survive whatever
-//! such a path names, so only regular files of sensible size are opened: a FIFO would block it, a device never end.
+//! An `Include` path is relative to the directory of the file that includes it. The daemon must survive whatever such a path names, so only
+//! regular files of sensible size are opened: a FIFO would block it, a device would never end.
 
 use super::report::{Error, Errors, Place};
 use super::text::{parse_each, Document, Statement};

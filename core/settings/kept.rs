@@ -1,8 +1,8 @@
-//! The last good settings in a file of the daemon's own, for the process after this one.
+//! Saves the last good settings in a file of the daemon, for the next process.
 //!
-//! A mistake in the configuration must not end a controller, and from Slurm 23.11 on every reconfigure is a new process.
-//! So what was good is kept: the settings in the syntax of `multifactor2.conf`, each with the place that it came from,
-//! between a first line with the version of the format and a last line without which the file is not whole.
+//! A mistake in the configuration must not end a controller, and from Slurm 23.11 on every reconfigure is a new process. So the last good
+//! settings are kept: in the syntax of `multifactor2.conf`, each with the place that it came from, between a first line with the version of
+//! the format and a last line without which the file is incomplete.
 
 use std::fmt;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! Loading settings, and keeping the last good ones.
+//! Loads settings, and keeps the last good ones.
 
 use super::files;
 use super::report::{Errors, Warning};

@@ -1,6 +1,6 @@
 //! The settings that name nobody, for a file that everybody may read.
 //!
-//! Each kind of line is decided on by name, so that a new kind does not compile before it has been.
+//! Each kind of line is listed by name, so that a new kind does not compile until somebody has decided about it.
 
 use super::{
     ChargeKind, ComponentKind, CredentialKind, GrantKind, OverrideKind, ServiceKind, Settings, TargetKind,

@@ -1,4 +1,4 @@
-//! With which version each setting came, for who writes a file that an older plugin is to read.
+//! The version in which each setting appeared, for writing a file that an older plugin can read.
 
 use super::text::{self, Pair, Statement};
 

@@ -1,6 +1,6 @@
-//! Reading single values: what kinds there are, what each allows, and what it gives.
+//! Reads single values: which kinds exist, what each allows, and what it gives.
 //!
-//! Every kind is a pure function from text to value, so that all settings accept and refuse the same notations.
+//! Every kind is a pure function from text to value, so that all settings accept and reject the same notations.
 
 use std::collections::HashSet;
 use std::fmt;

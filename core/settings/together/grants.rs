@@ -1,4 +1,4 @@
-//! What lines of grants say together.
+//! Checks lines of grants together.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What lines of points say together.
+//! Checks lines of points together.
 
 use std::collections::HashMap;
 use std::fmt::Display;

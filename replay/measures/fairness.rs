@@ -1,7 +1,6 @@
-//! Usage against shares, over contended time: the stretches in which at least one job waited.
+//! Measures usage against shares over contended time: the stretches in which at least one job waited.
 //!
-//! Usage is in CPU seconds, whatever it is billed by. It is looked at in intervals of equal length, of which only the contended parts
-//! count.
+//! Usage is in CPU seconds, whatever it is billed by. It is measured in intervals of equal length, of which only the contended parts count.
 //!
 //! - **Share error** of an interval: E = ½ Σ |usage of an account / all usage − its share|, over accounts directly below the root, of
 //!   usage that decays by half-life. From 0 (as configured) to 1.

@@ -1,12 +1,12 @@
 //! How far a replay of the past is from the past: the policy that the cluster had, replayed, against the recorded starts.
 //!
-//! The error of a job is its replayed start − its recorded start. Of a group of jobs (an account, a user, a partition, a class of size, all)
-//! a [`Band`] has the mean of the errors and its standard error, from a bootstrap over blocks of time: waits of one week hang together, so
-//! a week is drawn as a whole. Blocks are weeks; a tenth of the trace where it is shorter than [`LEAST_WEEKS`] of them.
+//! The error of a job is its replayed start − its recorded start. For a group of jobs (an account, a user, a partition, a class of size,
+//! all), a [`Band`] has the mean of the errors and its standard error, from a bootstrap over blocks of time. Waits within one week are
+//! correlated, so a week is drawn as a whole. Blocks are weeks, or a tenth of the trace if it is shorter than [`LEAST_WEEKS`] of them.
 //!
-//! What a replay says of another policy is worth no more than this: a difference that is not larger than [`Band::worst`] may be the replay's.
-//! A group whose mean error is more than [`MISFIT`] of what was recorded is a misfit: something decided its waits that the replay does not
-//! know. That it may be one week's alone, by its standard error, changes nothing: the record is what it is.
+//! What a replay says of another policy is worth no more than this: a difference that does not exceed [`Band::worst`] may be the replay's.
+//! A group is a misfit if its mean error is more than [`MISFIT`] of what was recorded: something that the replay does not know decided its
+//! waits. Even if its standard error suggests that one week alone caused this, it stays a misfit: the record is what it is.
 
 use crate::sim::{Outcome, Treatments};
 use crate::trace::reasons::Treatment;

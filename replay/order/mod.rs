@@ -1,9 +1,10 @@
-//! Which job is first: the order that a scheduler goes through the queue in.
+//! The order in which a scheduler goes through the queue.
 //!
-//! [`Fifo`] is the order of submission. [`Multifactor`] has priorities as the plugin computes them: usage of associations decays and
-//! is charged each `PriorityCalcPeriod`, [`FairSharePolicy`] makes fair-share factors of it in each book, and the engine adds the others.
+//! [`Fifo`] is the order of submission. [`Multifactor`] has priorities as the plugin computes them: usage of associations decays and is
+//! charged each `PriorityCalcPeriod`, [`FairSharePolicy`] turns it into fair-share factors in each book, and the engine adds the other
+//! factors.
 //!
-//! **Add a fair-share policy**: a type that is a [`FairSharePolicy`], a variant of [`Policy`], and its line in [`Policy::order`].
+//! **To add a fair-share policy**, write a type that is a [`FairSharePolicy`], a variant of [`Policy`], and its line in [`Policy::order`].
 
 mod books;
 mod charges;

@@ -1,4 +1,4 @@
-//! Priorities as the plugin computes them: usage, fair-share by a [`FairSharePolicy`], and the other factors by the engine.
+//! Computes priorities as the plugin does: usage, fair-share by a [`FairSharePolicy`], and the other factors by the engine.
 
 use std::sync::Arc;
 

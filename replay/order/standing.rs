@@ -1,4 +1,4 @@
-//! What a fair-share policy is to a replay.
+//! The interface of a fair-share policy in a replay.
 
 use multifactor2_core::policy::pools::{JobNames, Names};
 use multifactor2_core::{Node, ShareTree};

@@ -1,8 +1,8 @@
-//! Usage of associations: it decays by half-life, and running jobs are charged for the time since the last cycle, as the plugin and
-//! stock do it. Where the share tree goes by windows ([`InWindows`]), the same seconds are entered there, too.
+//! Usage of associations. It decays by half-life, and running jobs are charged for the time since the last cycle, as in the plugin and in
+//! stock. If the share tree uses windows ([`InWindows`]), the same seconds are entered there too.
 //!
-//! Jobs of one association that ran through the whole period count together: a cycle costs what there are of associations, and of jobs
-//! that started since the last.
+//! Jobs of one association that ran through the whole period count together. So the cost of a cycle depends on the number of associations
+//! and of jobs that started since the last cycle.
 
 use std::collections::BTreeMap;
 

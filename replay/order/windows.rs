@@ -1,4 +1,4 @@
-//! Usage in windows, where the share tree goes by them (`TreeUsage=window`): what ran is entered in the window in which it ran.
+//! Usage in the windows of a share tree (`TreeUsage=window`): usage is entered in the window in which a job ran.
 
 use multifactor2_core::rules::windows::{self, Windows};
 use multifactor2_core::{Node, ShareTree};

@@ -1,10 +1,10 @@
-//! Runs a workload on a machine: events in the order of time, a scheduler that decides who starts, and an order of jobs.
+//! Runs a workload on a machine: events in the order of time, a scheduler that decides which jobs start, and an order of jobs.
 //!
-//! At one time submissions come before ends, ends before a recomputation of priorities, and passes of the scheduler last. What a
-//! pass needs is only what a real scheduler knows: time limits, never how long a job will run.
+//! At any one time submissions come before ends, ends before a recomputation of priorities, and passes of the scheduler last. A pass knows
+//! only what a real scheduler knows: time limits, never how long a job will run.
 //!
-//! Slurm's scheduler takes nodes where they are known: CPUs, memory and generic resources of each run out. The others take CPUs of
-//! pools. What is left out is in [`Treatments::left_out`].
+//! Slurm's scheduler assigns nodes if they are known: CPUs, memory and generic resources of each run out. The others take CPUs of pools.
+//! [`Treatments::left_out`] has what is left out.
 
 mod allocation;
 mod limits;

@@ -1,4 +1,4 @@
-//! One pass of Slurm's schedulers over a queue and running jobs that are given: what a real pass is compared with.
+//! Runs one pass of Slurm's schedulers over a given queue and given running jobs, to compare it with a real pass.
 
 use std::rc::Rc;
 

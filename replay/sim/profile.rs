@@ -1,7 +1,7 @@
 //! How many CPUs of each pool will be free at which time, as far as time limits tell.
 //!
-//! The first step is this very moment. Steps are kept in flat arrays, one for each pool, because a pass looks at all of them some
-//! hundred times: a search over some thousand numbers side by side takes less than a microsecond.
+//! The first step is the present. Steps are kept in flat arrays, one for each pool, because a pass looks at all of them some hundred times:
+//! a search over some thousand adjacent numbers takes less than a microsecond.
 
 use super::allocation::Allocation;
 

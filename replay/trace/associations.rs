@@ -1,4 +1,4 @@
-//! Associations with their shares: `sacctmgr dump`, or `sacctmgr -P show assoc`; and QOS, `sacctmgr -P show qos`.
+//! Reads associations with their shares from `sacctmgr dump` or `sacctmgr -P show assoc`, and QOS from `sacctmgr -P show qos`.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What happened to nodes and limits while a trace was recorded: `sacctmgr -P show event` and `sacctmgr -P show transactions`.
+//! Reads what happened to nodes and limits while a trace was recorded: `sacctmgr -P show event` and `sacctmgr -P show transactions`.
 
 use std::collections::BTreeSet;
 

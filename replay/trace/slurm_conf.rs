@@ -1,4 +1,4 @@
-//! slurm.conf itself, where the outputs of scontrol are not at hand: parameters, nodes and partitions, with what it includes.
+//! Reads slurm.conf itself, if the outputs of scontrol are not at hand: parameters, nodes and partitions, with what it includes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

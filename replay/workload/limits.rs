@@ -1,4 +1,4 @@
-//! Limits on running jobs, of associations and QOS: how many there may be at one time, and what they may have together.
+//! Limits on running jobs, of associations and QOS: how many jobs may run at one time, and what they may use together.
 //!
 //! They are those of today: a trace has no limits of another time, only the dates of their changes.
 

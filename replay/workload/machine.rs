@@ -1,8 +1,8 @@
-//! The machine: CPUs in pools, partitions over pools, and nodes where they are known.
+//! The machine: CPUs in pools, partitions over pools, and nodes if they are known.
 //!
-//! Nodes that are in the same partitions are one pool, whose CPUs are all alike to the schedulers of the literature. A job takes its CPUs
-//! from the pools of its partition, from those that are in the fewest partitions first. Slurm's own scheduler goes by nodes, and
-//! by pools only where nobody tells of nodes.
+//! Nodes in the same partitions form one pool, whose CPUs are all alike to the schedulers of the literature. A job takes its CPUs from the
+//! pools of its partition, first from those in the fewest partitions. Slurm's own scheduler uses nodes, and pools only if no source has
+//! nodes.
 
 use std::collections::HashMap;
 use std::fmt;

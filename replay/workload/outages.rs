@@ -1,4 +1,4 @@
-//! Outages: times at which a tenth of a partition's CPUs or more could not be used, by what `sacctmgr show event` has of nodes.
+//! Outages: times at which a tenth of a partition's CPUs or more could not be used, from the node events of `sacctmgr show event`.
 
 use super::{Job, Workload, NO_TIME};
 

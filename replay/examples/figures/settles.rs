@@ -1,7 +1,7 @@
 //! What policies do to shares in the long run: the numbers and the picture of docs/weights.md.
 //!
-//! Everybody always has jobs waiting, which [`Full::is_full`] proves of every replay here. Jobs start in the order of their
-//! priorities (`fcfs`), and only fair-share counts.
+//! All users always have jobs waiting, which [`Full::is_full`] proves of every replay here. Jobs start in the order of their priorities
+//! (`fcfs`), and only fair-share counts.
 
 use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::settings::Settings;

@@ -1,4 +1,4 @@
-//! What of each node nobody has.
+//! What is free on each node.
 
 use crate::workload::Machine;
 

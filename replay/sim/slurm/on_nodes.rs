@@ -1,15 +1,15 @@
 //! One pass of backfill over nodes, as `_attempt_backfill` of `backfill.c` makes it.
 //!
-//! A table has a row for each stretch of time, with the nodes that no waiting job has reserved in it. A job is tested on the nodes that are in
-//! all rows it would run in, at the first time at which they could take it if running jobs end with their limits. That may be now: it
-//! starts. Or the time is later than the next change of the table: it is tested again from there on. Else its nodes are
+//! A table has a row for each stretch of time, with the nodes that no waiting job has reserved in it. A job is tested on the nodes that are
+//! in all rows it would run in, at the first time at which they could take it if running jobs end with their limits. If that time is now,
+//! the job starts. If it is later than the next change of the table, the job is tested again from there on. Otherwise its nodes are
 //! reserved, whole, whatever part of them it needs.
 //!
-//! Running jobs are not in the table. What they have is taken away job by job, those that end first before the others, and the job is tried
-//! on what is left: after all that end in a window of 30 s, then of twice as long each time, or longer by `bf_window_linear`
-//! (`_will_run_test` of `job_test.c`). Up to 24.11 the job is planned for the end of the last one that was taken away; from 25.05 on for that of the last one
-//! whose nodes it gets. From 24.11 on a test for a later time begins with all jobs gone that are over by then, and ends with the next
-//! change of the table.
+//! Running jobs are not in the table. Their resources are released job by job, the earliest ends first, and the job is tried on what is
+//! free: after all that end in a window of 30 s, then of twice that each time, or longer by `bf_window_linear` (`_will_run_test` of
+//! `job_test.c`). Up to 24.11 the job is planned for the end of the last job that was released; from 25.05 on for that of the last one
+//! whose nodes it gets. From 24.11 on a test for a later time begins without all jobs that are over by then, and ends with the next change
+//! of the table.
 
 use std::rc::Rc;
 

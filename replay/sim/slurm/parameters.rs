@@ -1,4 +1,4 @@
-//! `SchedulerParameters` of slurm.conf, as far as the model follows them, and what else decides how Slurm schedules.
+//! `SchedulerParameters` of slurm.conf, as far as the model follows them, and other settings that decide how Slurm schedules.
 
 use crate::trace::config::Config;
 

@@ -1,4 +1,5 @@
-//! Lengths of time. Slurm has one way to write them and three ways to read a text, which disagree about a bare number and about words.
+//! Reads and writes lengths of time. Slurm writes them in one way and reads them in three, which disagree about a bare number and about
+//! words.
 //!
 //! | grammar | where | bare number | words |
 //! |---|---|---|---|

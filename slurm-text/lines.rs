@@ -1,4 +1,4 @@
-//! Lines, records of `Name=Value`, and single values in them.
+//! Reads lines, records of `Name=Value`, and single values in them.
 
 use std::borrow::Cow;
 use std::str::FromStr;

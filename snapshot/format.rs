@@ -1,6 +1,6 @@
-//! A snapshot as a file: JSON lines. The first line says what the file is. Each kind of record has a line with its name and its columns,
-//! followed by one array a record, which ends with its last value that is not as by default. The last line counts them, so that half a
-//! file is noticed. docs/snapshot.md describes it.
+//! A snapshot as a file of JSON lines. The first line says what the file is. Each kind of record has a line with its name and its columns,
+//! followed by one array per record, which ends with its last value that is not the default. The last line counts the records, so that a
+//! truncated file is noticed. docs/snapshot.md describes the format.
 
 use std::fmt;
 use std::io::{self, BufRead, Read, Write};

@@ -1,6 +1,6 @@
-//! The numbers of Unix groups, by their names.
+//! Looks up the numbers of Unix groups by name.
 //!
-//! The system is asked, and so perhaps a directory service somewhere else, which may take its time: nobody asks with a lock held.
+//! The system may ask a remote directory service, which may take long, so no caller holds a lock.
 
 use std::ffi::{c_char, c_int, CString};
 use std::io;

@@ -1,4 +1,4 @@
-//! Walks over the jobs: all of them, chunk by chunk, or those that were seen before.
+//! Walks over the jobs: all of them, chunk by chunk, or those seen before.
 
 use std::ffi::c_void;
 

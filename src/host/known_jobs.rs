@@ -1,11 +1,11 @@
-//! The jobs that there are, remembered from cycle to cycle.
+//! Remembers the jobs from cycle to cycle, because slurmctld's job list is the slowest part of a walk over all jobs: each of its nodes must
+//! arrive before the next is known.
 //!
-//! The nodes of slurmctld's job list are the worst of a walk over all jobs: each is waited for before the next is
-//! known. slurmctld also finds jobs by their ids, and those that came since the last walk have the ids that follow. Where as
-//! many are found so as the list has, they are those of the list: under the job lock a record is in both or in neither.
+//! slurmctld also finds jobs by their ids, and new jobs have the ids that follow. If the number found in this way equals the length of the
+//! list, they are the jobs of the list: under the job lock a record is in both or in neither.
 //!
-//! Ids follow each other, but begin anew behind `MaxJobId`, and in a federation each cluster counts for itself, in the lower bits.
-//! Where they are no help at all, the list is walked at once for some cycles before they are tried again.
+//! Ids are consecutive, but start over after `MaxJobId`, and in a federation each cluster counts for itself, in the lower bits. If ids do
+//! not help, some cycles walk the list at once before ids are tried again.
 
 use std::cell::Cell;
 use std::ops::Range;

@@ -1,8 +1,7 @@
 //! The list of priority factors that slurmctld sends to `sprio`.
 //!
-//! Up to 22.05 an entry holds the factors itself and the host's destructor frees it; from 23.02 on it points
-//! to them, its texts are borrowed from records that the caller's locks protect, and the list brings its
-//! own destructor.
+//! Up to 22.05 an entry holds the factors itself and the host's destructor frees it. From 23.02 on it points to them, its texts are
+//! borrowed from records that the caller's locks protect, and the list has a separate destructor.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

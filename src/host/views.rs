@@ -1,5 +1,4 @@
-//! Facts from records: which fields each is read from, said once. What a walk has to fetch before it reads them follows from
-//! the same declaration.
+//! Reads facts from records, and declares once which fields each takes. The same declaration tells a walk what to fetch in advance.
 
 use multifactor2_core::factors::NICE_OFFSET;
 use multifactor2_core::facts::{

@@ -1,4 +1,4 @@
-//! Looking at memory that may not be there, or not be what it should.
+//! Reads memory that may not exist, or may not be what it should be.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;

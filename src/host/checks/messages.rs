@@ -1,4 +1,4 @@
-//! Messages in Slurm's own form, which its unpack functions make records from, and the comparison of what came out.
+//! Builds messages in Slurm's own form, which its unpack functions turn into records, and compares the result.
 
 use std::ffi::{c_int, c_void};
 

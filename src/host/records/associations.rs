@@ -1,4 +1,4 @@
-//! Associations and QOS, and their usage.
+//! Reads and writes associations and QOS, and their usage.
 
 use std::cell::Cell;
 use std::ffi::c_char;

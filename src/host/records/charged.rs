@@ -1,4 +1,5 @@
-//! What charge rules ask of a job. All of it is told only in a release that was compared with its headers: no self-check pins it.
+//! The facts of a job that charge rules need. They are read only in a release that was compared with its headers, because no self-check
+//! covers them.
 
 use std::borrow::Cow;
 

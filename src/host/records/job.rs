@@ -1,7 +1,7 @@
-//! Jobs, and what they lead to.
+//! Jobs, and the records that they point to.
 //!
-//! A job may point to an association or a QOS that is gone: such a pointer is followed only under the association manager's
-//! lock, which knows what there is (see [`super::super::live`]).
+//! A job may point to an association or a QOS that is gone. Such a pointer is followed only under the association manager's lock, which
+//! knows what exists (see [`super::super::live`]).
 
 use std::marker::PhantomData;
 

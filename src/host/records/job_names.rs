@@ -1,6 +1,4 @@
-//! What a job is called by: its wckey, the administrator's comment, and the array or heterogeneous job that it is part of.
-//!
-//! Ticket pools use these.
+//! The names of a job that ticket pools use: its wckey, the administrator's comment, and the array or heterogeneous job that it is part of.
 
 use std::borrow::Cow;
 

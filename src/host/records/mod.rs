@@ -1,8 +1,8 @@
-//! Slurm's records, read and written through the layout of the running release.
+//! Reads and writes Slurm's records through the layout of the running release.
 //!
-//! A [`Record`] is an address that the host promised to be a record of one type while a lock is held (`'a`), and says by its
-//! type how that lock is held: only one that is held for writing gives records that can be written. From there on access is
-//! safe: a field says its own record, offset and type.
+//! A [`Record`] is an address that the host promises to be a record of one type while a lock is held (`'a`). Its type says how that lock is
+//! held: only a lock held for writing gives records that can be written. From there on access is safe, because a field knows its record,
+//! offset and type.
 
 mod associations;
 mod charged;

@@ -1,4 +1,4 @@
-//! In which books a job is, and what it has in each: see [`multifactor2_core::books`].
+//! The books that a job is in, and what it has in each: see [`multifactor2_core::books`].
 
 use multifactor2_core::books::{BookAt, BookLines, BookSet, ClosedPartitions};
 use multifactor2_core::policy::pools::JobTickets;

@@ -1,5 +1,5 @@
-//! What the administrator configured: the `Priority*` parameters of slurm.conf and our own settings,
-//! read together at start and at every reconfigure.
+//! The administrator's configuration: the `Priority*` parameters of slurm.conf and our own settings, read together at start and at every
+//! reconfigure.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! The priority of one job: facts from its record, through the core, and numbers back into it.
+//! Computes the priority of one job: facts from its record go through the core, and numbers go back into it.
 //!
-//! The same code serves a submission (`priority_p_set`) and the cycle.
+//! A submission (`priority_p_set`) and the cycle use the same code.
 
 use std::cell::Cell;
 

@@ -1,5 +1,5 @@
-//! Our last number for each record of a job, for the passive state: where records of jobs themselves are not as the layout says, nothing in
-//! one is read, and what a job keeps is the last number of ours for its address. Addresses are compared and never followed.
+//! Our last number for each job record, for the passive state. If job records do not match the layout, none of them is read, and a job
+//! keeps our last number for its address. Addresses are compared and never followed.
 
 use rustc_hash::FxHashSet;
 

@@ -1,8 +1,7 @@
-//! The plugin between Slurm's calls and the core: its life from init to fini, and what it answers.
+//! The plugin between Slurm's calls and the core: its life from init to fini, and its answers.
 //!
-//! init and fini may alternate in one process (a backup controller, a failed reconfigure), so all state
-//! is in one [`Plugin`] that can be filled and emptied again; what must survive, the last good settings
-//! and the host, does.
+//! init and fini may alternate in one process (a backup controller, a failed reconfigure). So all state is in one [`Plugin`] that can be
+//! filled and emptied again. The last good settings and the host survive.
 
 #![forbid(unsafe_code)]
 

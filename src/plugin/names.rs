@@ -1,4 +1,4 @@
-//! Names, each with a number that stays: what many jobs have in common is kept once.
+//! Gives each name a stable number, so that what many jobs have in common is kept once.
 
 use rustc_hash::FxHashMap;
 

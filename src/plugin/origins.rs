@@ -1,8 +1,8 @@
-//! The one answer to "what fair-share has this job, and what did its priority come from".
+//! Answers in one place which fair-share a job has, and what its priority came from.
 //!
-//! A submission asks for fair-share as it is now ([`Standing::fair_share`]): the last distribution knows it, for a user who was not active as a prospective
-//! value, and for an association that is newer the tree is read again. Everybody else asks what the priority that a job *has*
-//! came from: its submission or last change, where that is later than the last cycle, else the drafts of that cycle.
+//! A submission needs the current fair-share ([`Standing::fair_share`]). The last distribution has it; for a user who was not active it is
+//! a prospective value. For a newer association the tree is read again. Every other caller needs what the priority that a job *has* came
+//! from: its submission or last change, if that is later than the last cycle, else the drafts of that cycle.
 
 use std::collections::HashSet;
 use std::sync::Arc;

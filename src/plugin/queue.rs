@@ -1,6 +1,5 @@
-//! The jobs that get their own tickets, where the settings ask for more than the share tree (see
-//! [`multifactor2_core::policy::pools`]): collected job by job in a cycle, handed to the pools when the tickets of associations are
-//! distributed.
+//! The jobs that get separate tickets, if the settings ask for more than the share tree (see [`multifactor2_core::policy::pools`]). A cycle
+//! collects them job by job and hands them to the pools when the tickets of associations are distributed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

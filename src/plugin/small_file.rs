@@ -1,4 +1,4 @@
-//! Small files of ours beside the state file: what one slurmctld notes for the next.
+//! Small files next to the state file: the notes of one slurmctld for the next.
 
 use std::fs;
 use std::io;

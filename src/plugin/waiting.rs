@@ -1,4 +1,4 @@
-//! Which associations have waiting jobs, and in which books, as a cycle collects them job by job.
+//! Collects which associations have waiting jobs, and in which books, job by job in a cycle.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which grants a job is in: the places of their sequences, by records.
+//! Finds the grants that a job is in: the indexes of their sequences, by records.
 
 use std::sync::Arc;
 

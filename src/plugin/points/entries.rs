@@ -1,7 +1,7 @@
 //! Points of a job in each of its partitions and QOS.
 //!
-//! What the job has by itself is read before its partitions or QOS are walked: up to 24.11 a list of Slurm's cannot be walked from within a
-//! walk over it.
+//! The job's own values are read before its partitions or QOS are walked: up to 24.11 a list of Slurm's cannot be walked from within a walk
+//! over it.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,9 @@
-//! What points keep from one slurmctld to the next, and what they note of jobs that end between two cycles: see
+//! Keeps what points need from one slurmctld to the next, and what they note of jobs that end between two cycles: see
 //! [`multifactor2_core::rules::kept_points`].
 //!
-//! The file is written after each cycle where lines count how often jobs are overtaken or how well time limits fit, and at a regular end, outside of
-//! all locks of slurmctld's. What a slurmctld has counted that was killed since is counted again, as far as the jobs that started are still known.
+//! The file is written after each cycle if lines count how often jobs are overtaken or how well time limits fit, and at a regular end,
+//! outside slurmctld's locks. If slurmctld is killed, what it has counted since is counted again, as far as the jobs that started are still
+//! known.
 
 use multifactor2_core::decay::decay_factor;
 use multifactor2_core::policy::points::bypass::Started;

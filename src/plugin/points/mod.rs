@@ -1,7 +1,7 @@
 //! Points of jobs (see [`multifactor2_core::policy::points`]): what the last cycle knew, and the facts of single jobs.
 //!
-//! A cycle reads the facts of every job with its draft ([`queue`]), weighs targets when usage is charged, and puts the points beside
-//! the drafts. A submission asks with what the last cycle knew. Points are a term next to the job's own site factor: no record holds them.
+//! A cycle reads the facts of every job with its draft ([`queue`]), weighs targets when usage is charged, and keeps the points with the
+//! drafts. A submission uses what the last cycle knew. Points are a term next to the job's own site factor; no record holds them.
 
 mod entries;
 mod groups;

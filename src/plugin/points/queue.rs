@@ -1,4 +1,4 @@
-//! The jobs of a cycle as points take them: read with their drafts, valued when targets are weighed.
+//! The jobs of a cycle in the form that points take: read with their drafts, valued when targets are weighed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! `priority_last_decay_ran` in `StateSaveLocation`: up to when usage is charged and decayed, and when it was last reset.
 //!
-//! The file begins with two 64-bit times in network byte order, as stock priority/multifactor reads and writes it; stock
-//! ignores what follows:
+//! The file begins with two 64-bit times in network byte order, as stock priority/multifactor reads and writes it. Stock ignores what
+//! follows:
 //!
 //! | bytes | what |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! What the records hold, read after a cycle: names as numbers, and no more of a job than what the rest is not made of. Everything that
-//! can be done without the locks is left for [`super::records`].
+//! Reads the records for a snapshot after a cycle: names as numbers, and of a job only what cannot be derived. Everything that can be done
+//! without the locks is left to [`super::records`].
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What was gathered, as the records of a file. No lock is held.
+//! Turns what was gathered into the records of a file, without any lock.
 
 use std::io::{self, Write};
 

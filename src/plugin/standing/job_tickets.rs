@@ -1,4 +1,4 @@
-//! The fair-share of single jobs: that of their association, or where pools give tickets to single jobs, from those.
+//! The fair-share of single jobs: from pools if these give tickets to single jobs, else that of their association.
 
 use std::sync::Arc;
 

@@ -1,10 +1,9 @@
-//! The standing of every association in the fair-share competition: a copy of Slurm's association tree in
-//! the core's form, and the tickets of the last distribution.
+//! The standing of every association in the fair-share competition: a copy of Slurm's association tree in the core's form, and the tickets
+//! of the last distribution.
 //!
-//! Slurm keeps no stamp that says when associations changed, so the walk that reads the usage also
-//! compares what the shape depends on, and the tree is rebuilt only when that differs. Between cycles
-//! the standing answers for users who had no waiting job; for an association that is newer than the
-//! last cycle it is read again on the spot.
+//! Slurm keeps no stamp that says when associations changed. So the walk that reads the usage also compares what the shape depends on, and
+//! the tree is rebuilt only if that differs. Between cycles the standing answers for users who had no waiting job. For an association that
+//! is newer than the last cycle it is read again on the spot.
 
 mod job_tickets;
 mod shown;

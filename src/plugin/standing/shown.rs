@@ -1,4 +1,4 @@
-//! What others are told of the standing: `sshare`, the log, and who asks what is odd.
+//! What others see of the standing: `sshare`, the log, and advice on odd configurations.
 
 use multifactor2_core::books::{Book, BookAt, BookSet};
 use multifactor2_core::explain::Numbers;

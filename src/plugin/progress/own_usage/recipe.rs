@@ -1,4 +1,4 @@
-//! Which sums of our own the settings in force need.
+//! Which of our own sums the settings in force need.
 
 use multifactor2_core::books::BookLines;
 use multifactor2_core::policy::points::Points;

@@ -5,7 +5,7 @@
 use super::{Claim, Rule};
 use crate::ties::rank;
 
-/// The tickets of an association: `top`, and whoever comes after it among its siblings has no more than `bottom`.
+/// The tickets of an association: `top`. A sibling that comes after it has at most `bottom`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
     /// What it has itself.

@@ -89,7 +89,7 @@ impl Priorities {
         self.class_weights.of_others().copied()
     }
 
-    /// The priority of those without one of their own.
+    /// The priority of names without a line.
     pub(super) fn of_others(&self, kind: LineKind) -> f64 {
         self.by_kind[kind as usize].of_others().copied().unwrap_or_default()
     }

@@ -63,7 +63,7 @@ impl FairShare {
     }
 }
 
-/// Which of the two usages a line goes by.
+/// Which of the two usages a line uses.
 pub(super) const HALFLIFE: usize = 0;
 /// The same in windows.
 pub(super) const WINDOW: usize = 1;
@@ -181,7 +181,7 @@ impl Rules {
 pub(super) struct Targets {
     goals: [ByName<Goal>; KINDS],
     ceilings: [ByName<Ceiling>; KINDS],
-    /// What accounts and users without a line go by in the tree.
+    /// The usage for accounts and users of the tree without a line.
     by: usize,
     /// How levels of the tree count.
     pub tiers: Tiers,

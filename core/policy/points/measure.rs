@@ -86,7 +86,7 @@ impl Ranges {
 }
 
 impl Points {
-    /// Takes all jobs that wait and run, before points are asked for. To be called in every cycle, after [`weigh`](Self::weigh), where
+    /// Takes all waiting and running jobs, before points are requested. Call it in every cycle, after [`weigh`](Self::weigh), if
     /// [`Needs::all_jobs`](super::Needs::all_jobs) says so.
     pub fn measure<'j>(&mut self, jobs: impl Iterator<Item = PointsJob<'j>> + Clone) {
         let mut ranges = Ranges::default();

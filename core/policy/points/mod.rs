@@ -48,11 +48,11 @@ pub use resources::processor_equivalents;
 pub use target_usage::TargetUsage;
 pub use targets::Curve;
 
-/// The largest `UsageThreshold` of a QOS by which slurmctld keeps jobs beyond a cap from starting. A site that has a larger one means something else
-/// by it.
+/// The largest `UsageThreshold` of a QOS by which slurmctld keeps jobs beyond a cap from starting. A site with a larger one uses it for
+/// something else.
 pub const LARGEST_THRESHOLD: f64 = 1e-6;
 
-/// What the components go by.
+/// What the components use.
 #[derive(Clone, Copy, Debug)]
 struct Ground<'g> {
     job: &'g PointsJob<'g>,
@@ -81,12 +81,12 @@ trait Component: Sized {
     /// What a line says of its parts.
     fn of(line: &settings::Component) -> Self;
 
-    /// What counts where there is no line.
+    /// What applies without a line.
     fn without_line(_settings: &Settings) -> Option<Self> {
         None
     }
 
-    /// Which facts it goes by.
+    /// The facts that it uses.
     fn needs(&self, settings: &Settings) -> Needs;
 
     /// What is added to the weight of the component.
@@ -118,7 +118,7 @@ impl<C: Component> ComponentLine<C> {
         }
     }
 
-    /// What counts where there is no line: `Weight=1`, without a cap.
+    /// What applies without a line: `Weight=1`, without a cap.
     fn without(settings: &Settings) -> Option<Self> {
         C::without_line(settings).map(|component| Self {
             weight: 1.0,
@@ -250,7 +250,7 @@ components! {
     Target target: targets::Target,
     /// USAGE: by what it has used.
     Usage usage: usage::Usage,
-    /// URGENCY: by its wait, its deadline and its nice value beside those of all others.
+    /// URGENCY: its wait, its deadline and its nice value relative to those of all others.
     Urgency urgency: urgency::Urgency,
     /// ATTR: by its state.
     Attr attr: attributes::Attributes,
@@ -277,7 +277,7 @@ pub struct Points {
     weight: f64,
     /// `PointsCap`
     cap: f64,
-    /// The first holds in partitions without a line of their own.
+    /// The first applies in partitions without a line.
     plans: Vec<Plan>,
     priorities: credentials::Priorities,
     promises: service::Promises,
@@ -416,8 +416,8 @@ impl Points {
         self.named.all(|kind, name| self.associations.has(kind, name))
     }
 
-    /// Takes what associations are called, the QOS that there are, and the numbers of groups by name. To be called where one of them
-    /// is new; [`Self::weigh`] has to follow, as until then nobody is far from a target.
+    /// Takes the names of associations, the existing QOS, and the numbers of groups by name. Call it when one of them is new, and then
+    /// [`Self::weigh`]: until then nobody is far from a target.
     pub fn learn<'n>(
         &mut self,
         tree: &ShareTree,
@@ -472,8 +472,8 @@ impl Points {
         }
     }
 
-    /// Compares usage with targets: by half-life and in windows, whichever the lines ask for ([`Self::needs`]). To be called in every
-    /// cycle. `tree` is the one that was learnt last.
+    /// Compares usage with targets: by half-life and in windows, as the lines need them ([`Self::needs`]). Call it in every cycle. `tree`
+    /// is the one that was learnt last.
     pub fn weigh(&mut self, tree: &ShareTree, halflife: &TargetUsage, window: &TargetUsage) {
         if !self.needs.targets {
             return;
@@ -574,8 +574,8 @@ impl Points {
         is_beyond_grant || self.needs.caps && requested(job) > room()
     }
 
-    /// Whether a job goes beyond a cap with `Block=yes`, or a grant with `Beyond=block`, so that it is not to start. Never one that runs, and none before the first
-    /// [`Self::weigh`].
+    /// Whether a job must not start because it exceeds a cap with `Block=yes` or a grant with `Beyond=block`. It is never true of a running
+    /// job, nor before the first [`Self::weigh`].
     pub fn is_stopped(&self, job: &PointsJob<'_>) -> bool {
         self.needs.stops
             && job.elapsed.is_none()

@@ -86,7 +86,7 @@ impl Promises {
         self.qos.get(LineKind::Qos, name).copied()
     }
 
-    /// Which line holds for a QOS without a line of its own.
+    /// The line that applies to a QOS without one.
     pub(super) fn of_other_qos(&self) -> Option<u32> {
         self.qos.of_others().copied()
     }
@@ -96,7 +96,7 @@ impl Promises {
         self.partitions.get(LineKind::Partition, name).copied()
     }
 
-    /// Which line holds for a partition without a line of its own.
+    /// The line that applies to a partition without one.
     pub(super) fn of_other_partitions(&self) -> Option<u32> {
         self.partitions.of_others().copied()
     }

@@ -94,7 +94,7 @@ static NOTHING: Object = Object {
 pub(super) struct Objects<K> {
     at: FxHashMap<K, u32>,
     all: Vec<Object>,
-    /// So many come from names; those behind them from usage.
+    /// How many come from names; those after them come from usage.
     named: u32,
 }
 
@@ -110,7 +110,7 @@ impl<K: Eq + Hash> Objects<K> {
         Self { at: FxHashMap::default(), all: vec![others], named: 1 }
     }
 
-    /// Where an object is, that is made where it is not known yet.
+    /// The place of an object, which is made if it is unknown.
     pub(super) fn insert(&mut self, key: K, make: impl FnOnce(&K) -> Object) -> u32 {
         let next = u32::try_from(self.all.len()).unwrap_or_default();
         let all = &mut self.all;

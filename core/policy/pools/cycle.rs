@@ -45,8 +45,8 @@ impl QueuedJob {
 }
 
 impl Pools {
-    /// Hands out the tickets of a cycle to jobs in the order of their ids: those of each, in the same order. `running`: those that run,
-    /// alike ones together.
+    /// Hands out the tickets of a cycle to jobs in the order of their ids, and returns those of each in the same order. `running` are the
+    /// running jobs, with alike ones together.
     pub fn hand_out(
         &mut self,
         tree: &ShareTree,

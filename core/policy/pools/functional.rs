@@ -47,13 +47,13 @@ struct FunctionalPart {
     sum_running: f64,
 }
 
-/// Tickets that go by functional shares, whatever was used.
+/// Tickets by functional shares, whatever was used.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FunctionalTickets {
     pool: f64,
     /// Shares of an object are divided among its jobs.
     shared: bool,
-    /// So many jobs are ranked by themselves.
+    /// The number of jobs that are ranked one by one.
     most: usize,
     lines: Vec<Functional>,
     /// Names in lines that there are no associations of, by kind.
@@ -180,7 +180,7 @@ impl FunctionalTickets {
     }
 }
 
-/// The shares that a line gives, to an association with these of its own.
+/// The shares that a line gives to an association with these raw shares.
 fn shares(line: &Functional, raw: u32) -> f64 {
     line.shares.parse().unwrap_or(match raw {
         USE_PARENT => 1.0,

@@ -138,7 +138,7 @@ pub(super) struct OverrideTickets {
     sets: Vec<Set>,
     /// The set of every association.
     of_node: Vec<u32>,
-    /// What jobs have besides: a set, and tickets of their own. The first is nothing.
+    /// What jobs have in addition: a set, and the job's own tickets. The first is nothing.
     extras: Vec<(Set, f64)>,
     known: FxHashMap<(Set, u64), u32>,
     /// The last turn.
@@ -280,7 +280,7 @@ impl OverrideTickets {
         (set.into_iter().chain(more).flatten().map(|object| *object as usize), own)
     }
 
-    /// What a job has that each of its objects gives so much.
+    /// The tickets of a job if each of its objects gives it this amount.
     fn sum(&self, node: Node, extra: Extra, gives: impl Fn(&Object) -> f64) -> f64 {
         let (objects, own) = self.of(node, extra);
         objects.fold(0.0, |sum, at| sum + gives(&self.objects[at])) + own

@@ -69,7 +69,7 @@ struct Branch {
     width: u32,
 }
 
-/// Groups of jobs as the leaves of a tree of what they have in common, to find who comes next.
+/// Groups of jobs as the leaves of a tree of what they have in common, to find the next job.
 #[derive(Debug)]
 pub(super) struct Ranking {
     groups: Groups,
@@ -85,8 +85,8 @@ pub(super) struct Ranking {
 }
 
 impl Ranking {
-    /// `parts` are the objects of a group, by numbers below `objects`; `own` is what a group's head claims besides, by group and index of
-    /// the job. [`Self::refresh`] comes next.
+    /// `parts` are the objects of a group, by numbers below `objects`. `own` is what a group's head claims in addition, by group and index
+    /// of the job. Call [`Self::refresh`] next.
     pub(super) fn new<P: Iterator<Item = Part>>(
         groups: Groups,
         objects: usize,
@@ -138,7 +138,7 @@ impl Ranking {
         ranking
     }
 
-    /// All claims anew: `gives` is what an object gives to the next job.
+    /// Computes all claims again: `gives` is what an object gives to the next job.
     pub(super) fn refresh(&mut self, gives: impl Fn(Part) -> f64) {
         for at in (0..self.branches.len()).rev() {
             let Branch { part, seat, begin, width, .. } = self.branches[at];

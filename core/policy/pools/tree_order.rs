@@ -74,7 +74,7 @@ impl Order<'_> {
         self.keys.partition_point(|known| rank(*known) >= key)
     }
 
-    /// The size of so many.
+    /// The size of the first `count`.
     fn size(&self, count: usize) -> f64 {
         #[allow(clippy::cast_precision_loss)] // jobs
         match count.checked_sub(1) {
@@ -241,11 +241,12 @@ impl TreeOrder {
         self.top = taken.filter(|top| fair_share.competition().is_active(*top));
     }
 
-    /// What a job gets that begins to wait now, last of its user, of which so much waits and so much of that since the last cycle. `before`
-    /// is what the job has of earlier pools.
+    /// What a job gets that begins to wait now, as its user's last. The sizes of the user's waiting jobs are given, in all and since the
+    /// last cycle. `before` is what the job has from earlier pools.
     ///
-    /// It is what the next cycle gives the job where sizes are 1, nothing is had of earlier pools and nobody else begins to wait, also of
-    /// somebody new under `Distribution=tickets`, but for users with `Fairshare=parent` beside others. Else it is near that.
+    /// The next cycle gives the job the same if sizes are 1, earlier pools give nothing, and nobody else begins to wait. Under
+    /// `Distribution=tickets` that holds for a new user too, but not for users with `Fairshare=parent` next to others. Otherwise it is
+    /// close.
     pub(super) fn next(
         &self,
         ground: Ground<'_>,

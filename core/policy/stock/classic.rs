@@ -32,9 +32,9 @@ pub struct Classic {
     /// Slurm takes the usage of the siblings as it last looked at it, that of users when a job or sshare asked for it. Here all are up to
     /// date.
     pub depth_oblivious: bool,
-    /// sshare shows the factor that jobs get, as from Slurm 25.11 on. Earlier ones work one out from the numbers in the same row: for
-    /// accounts, too, and another one for users with `Fairshare=parent` directly below the root (2^-U, where the jobs get 2^-1, both
-    /// with a dampening of 1).
+    /// sshare shows the factor that jobs get, as it does since Slurm 25.11. Earlier releases compute one from the numbers in the same row.
+    /// They do so for accounts too, and get another one for users with `Fairshare=parent` directly below the root (2^-U, where the jobs get
+    /// 2^-1, both with a dampening of 1).
     pub shows_factor: bool,
 }
 

@@ -84,7 +84,7 @@ fn level(site: &Site, node: Node, norm_shares: f64, usage: LongDouble) -> LongDo
     }
 }
 
-/// What `LevelFS` of the associations is to whoever ranks them.
+/// `LevelFS` of associations, as a ranking compares it.
 trait Levels {
     /// How two of them compare. `None` stands for Slurm's `NO_VAL`.
     fn compare(&self, a: Option<Node>, b: Option<Node>) -> Ordering;

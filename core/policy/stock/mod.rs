@@ -43,10 +43,10 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The one that slurm.conf chooses by `PriorityFlags`, with `FairShareDampeningFactor` (1 where not set), in a release by year and month,
-    /// such as `(24, 11)`.
+    /// The algorithm that slurm.conf selects by `PriorityFlags`, with `FairShareDampeningFactor` (1 if not set), in a release by year and
+    /// month, such as `(24, 11)`.
     ///
-    /// As in Slurm a flag counts in any case and wherever it stands in the text, and `DEPTH_OBLIVIOUS` alone ends Fair Tree, too.
+    /// As in Slurm, case does not matter, a flag may be anywhere in the text, and `DEPTH_OBLIVIOUS` alone also turns Fair Tree off.
     pub fn of(flags: &str, dampening: u16, release: (u16, u16)) -> Self {
         let flags = flags.to_ascii_uppercase();
         let depth_oblivious = flags.contains("DEPTH_OBLIVIOUS");
@@ -75,8 +75,8 @@ pub fn standings(tree: &ShareTree, usage: &[f64], algorithm: Algorithm) -> Vec<S
     }
 }
 
-/// Only the factors of the jobs, by [`Node::index`], 0 for accounts: the same numbers as [`standings`] has, in a fraction of its time. For
-/// those who compute them very often.
+/// Only the factors of the jobs, by [`Node::index`], 0 for accounts: the numbers of [`standings`] in a fraction of its time, for callers
+/// that compute them very often.
 pub fn factors(tree: &ShareTree, usage: &[f64], algorithm: Algorithm) -> Vec<f64> {
     let site = Site::new(tree, usage);
     match algorithm {

@@ -65,8 +65,8 @@ impl Elapsed {
 
     /// Turns time into amounts.
     ///
-    /// `decay` says what the time counts for. An amount that is not finite is 0, with and
-    /// without decay: `TRESBillingWeights` may say `inf` or `nan`, which would stay in the usage for ever.
+    /// `decay` says what the time counts for. An amount that is not finite is 0, with and without decay: `TRESBillingWeights` may say `inf`
+    /// or `nan`, which would stay in the usage for ever.
     pub fn amounts(&self, decay: &mut RunDecay, rates: &Rates) -> Amounts {
         let Rates { billable, usage_factor, charge } = *rates;
         let wall_decayed = decay.of(self.run);
@@ -116,7 +116,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// What raw usage of associations is multiplied with beside the billing weight: 0 where that is no number.
+    /// The factor of raw usage of associations besides the billing weight: 0 if that is not a number.
     pub fn factor(&self) -> f64 {
         let factor = self.usage_factor.filter(|&factor| is_factor(factor)).unwrap_or(1.0) * self.charge.usage;
         Some(factor).filter(|&factor| is_factor(factor)).unwrap_or_default()

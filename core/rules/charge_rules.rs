@@ -244,10 +244,10 @@ impl RuleHistory {
         self
     }
 
-    /// The same for the seconds from `start` to `end`, which is now, without lines that count at some hours only: where such a line begins or
-    /// ends to count, rules follow each other. The second before `start` is as those behind it. `offset` is that of [`hours::parts`].
+    /// The same for the seconds from `start` to `end`, which is now, without lines that count only at some hours. Rules follow each other
+    /// where such a line begins or stops counting. The second before `start` is like those after it. `offset` is that of [`hours::parts`].
     ///
-    /// What is longer ago than [`LONGEST`] seconds is charged as what follows it.
+    /// What is longer ago than [`LONGEST`] seconds is charged like what follows it.
     #[must_use]
     pub fn divided(&self, start: i64, end: i64, offset: impl Fn(i64) -> Option<i64>) -> Cow<'_, Self> {
         let within = self.within(start, end);
@@ -276,7 +276,7 @@ impl RuleHistory {
     }
 }
 
-/// So many seconds back rules are divided: 400 days.
+/// How many seconds back rules are divided: 400 days.
 const LONGEST: i64 = 400 * 86_400;
 
 /// The rules of a [`RuleHistory`] that count for some seconds.

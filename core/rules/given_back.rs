@@ -55,7 +55,7 @@ impl GivenBack {
         self.cycle += 1;
     }
 
-    /// slurmctld has reserved all anew.
+    /// slurmctld has reserved everything again.
     pub fn clear(&mut self) {
         self.jobs.clear();
     }

@@ -24,7 +24,7 @@ pub enum Ending {
 const FIRST: &str = "multifactor2_interrupted ";
 const VERSION: u32 = 1;
 
-/// Jobs whose last run was interrupted. So many at most as slurmctld has jobs: see [`Self::forget`].
+/// Jobs whose last run was interrupted. There are at most as many as slurmctld has jobs: see [`Self::forget`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interrupted {
     /// By job id the run that follows, counted from 0.

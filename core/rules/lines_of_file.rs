@@ -7,7 +7,7 @@ use std::str::Lines;
 /// The last line.
 pub(super) const LAST: &str = "end";
 
-/// The lines behind the first, with `end`. `first` is what the first one begins with, before the version.
+/// The lines after the first, including `end`. `first` is what the first line begins with, before the version.
 ///
 /// # Errors
 /// Why the file cannot be used, as a phrase.

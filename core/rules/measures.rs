@@ -27,10 +27,10 @@ pub struct Measure {
     weights: Vec<(f64, f64)>,
 }
 
-/// What the share tree of each book goes by.
+/// The usage that the share tree of each book uses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measures {
-    /// That of the default book; `None` where it is raw usage, less that of the others.
+    /// That of the default book; `None` if it is raw usage, less that of the others.
     pub default: Option<Measure>,
     /// Those of the others.
     pub books: Vec<Measure>,
@@ -50,8 +50,8 @@ impl Sums {
         &self.kept[TallyPlace::CAPACITY.index()].columns
     }
 
-    /// What share trees go by, as the last cycle left it: TRES with these weights, or billing, in all books with these names. A TRES that
-    /// is not kept, or that the cluster has none of, counts nothing, as does a book that is not kept.
+    /// The usage for share trees, as of the last cycle: TRES with these weights, or billing, in all books with these names. A TRES that is
+    /// not kept, or that the cluster lacks, counts nothing; neither does a book that is not kept.
     pub fn measures(&self, weights: Option<&[(String, f64)]>, books: &[String]) -> Measures {
         // TRES by their numbers in the recipe.
         let weighted: Vec<Weighted> = match weights {
@@ -85,7 +85,7 @@ impl Sums {
         Measures { default, books: firsts.iter().map(book).collect() }
     }
 
-    /// What a share tree goes by that goes by windows: all that is counted, each window as `decay` of the next younger one.
+    /// The usage for a share tree with windows: all that is counted, each window as `decay` of the next younger one.
     pub fn measures_of_windows(&self, decay: f64) -> Measures {
         let mut measure = Measure { weights: vec![(1.0, 1.0)], ..Measure::default() };
         for (id, known) in &self.associations {
@@ -116,7 +116,7 @@ impl Sums {
 }
 
 impl Measures {
-    /// What every book goes by, the default one first, by [`Node::index`]. `find` says where an id is, `raw` is slurmctld's raw usage.
+    /// The usage for every book, the default one first, by [`Node::index`]. `find` says where an id is, `raw` is slurmctld's raw usage.
     pub fn by_book(
         &self,
         tree: &ShareTree,
@@ -139,7 +139,7 @@ impl Measures {
     }
 }
 
-/// What is left of a sum without others; nothing where that is what rounding leaves.
+/// The rest of a sum without others; nothing if the rest is a rounding error.
 pub(super) fn rest(all: f64, others: f64) -> f64 {
     let rest = all - others;
     // False for what is no number.

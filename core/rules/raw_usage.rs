@@ -78,7 +78,7 @@ pub fn resets(before: &Remembered, now: &[Seen], ended: &Charged) -> Vec<(u32, f
     found
 }
 
-/// Whether usage is less than is due, where the numbers that it was computed from are as large as `scale`, and so many.
+/// Whether usage is less than what is due, if it was computed from `parts` numbers as large as `scale`.
 pub fn has_fallen(due: f64, found: f64, (scale, parts): (f64, u32)) -> bool {
     due - found > TOLERANCE * scale.max(due) + SAVED * f64::from(parts)
 }

@@ -141,7 +141,7 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
     text
 }
 
-/// So many amounts, each behind a blank.
+/// `count` amounts, each after a blank.
 fn all_of(amounts: &[f64], count: usize) -> String {
     let amounts = amounts.iter().copied().chain(std::iter::repeat(0.0));
     amounts.take(count).fold(String::new(), |mut text, amount| {
@@ -329,7 +329,7 @@ impl<'a> Words<'a> {
         self.number().filter(|time| (0..=LATEST).contains(time))
     }
 
-    /// One that may be missing; `None` where it is wrong.
+    /// One that may be missing; `None` if it is wrong.
     #[allow(clippy::option_option)]
     fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         let mut ahead = self.0.clone();
@@ -362,7 +362,7 @@ impl<'a> Words<'a> {
         (!sums.columns.iter().any(is_known)).then(|| sums.columns.push(column))
     }
 
-    /// The rest of the line: so many amounts.
+    /// The rest of the line: `count` amounts.
     fn amounts(&mut self, count: usize) -> Option<Vec<f64>> {
         (0..count).map(|_| self.amount()).collect()
     }

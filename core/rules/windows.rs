@@ -48,11 +48,11 @@ impl Windows {
         self.newest
     }
 
-    /// It is `now`. Returns by how many windows all amounts are older than before (see [`roll`]).
+    /// The time is `now`. Returns by how many windows all amounts have aged (see [`roll`]).
     ///
-    /// Where the clock was set back, the current window goes on and takes everything until the clock has caught up. If that is
-    /// more than all windows together, the current one takes the number of now instead: a clock that once stood years ahead would
-    /// stop the windows for years.
+    /// If the clock was set back, the current window continues and takes everything until the clock has caught up. If the difference
+    /// exceeds all windows together, the current window takes the number of `now` instead: otherwise a clock that was once years ahead
+    /// would stop the windows for years.
     pub fn advance(&mut self, now: i64) -> usize {
         let index = now.div_euclid(self.length);
         let ahead = index.saturating_sub(self.newest);
@@ -100,8 +100,8 @@ impl Windows {
         Self::new(length, depth, until.max(self.newest.saturating_mul(self.length)))
     }
 
-    /// What amounts in these windows, filled until a time, are in others: a window's amount is spread evenly over its time, that of the
-    /// current one over what has passed of it.
+    /// Converts amounts in these windows, filled until a time, to other windows. A window's amount is spread evenly over its time, that of
+    /// the current one over the elapsed part.
     #[allow(clippy::cast_precision_loss)] // seconds
     pub fn rebin(&self, amounts: &[f64], to: &Self, until: i64) -> Vec<f64> {
         let mut others = Vec::new();

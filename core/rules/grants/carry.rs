@@ -7,7 +7,7 @@ use num_traits::Zero as _;
 
 use super::{at_least, exact, used_in, Exact, Grant, Parts};
 
-/// What a line says beside the rule.
+/// What a line says besides the rule.
 pub(super) struct Options<'o> {
     pub carry_over: &'o Exact,
     pub borrow: &'o Exact,

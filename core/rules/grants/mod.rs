@@ -168,7 +168,7 @@ impl Grant {
         })
     }
 
-    /// What should have been used at a time: of the periods before all, and of this one the part that is over. `None` outside of the grant.
+    /// What should have been used at a time: all of the earlier periods, and the elapsed part of this one. `None` outside the grant.
     pub fn should_be(&self, at: i64) -> Option<Exact> {
         let period = self.periods.at(at)?;
         let (begin, end) = self.periods.span(period)?;
@@ -177,7 +177,8 @@ impl Grant {
         Some(before + self.granted(period, at) * part)
     }
 
-    /// When the standing may change next after a time although nothing is used: with a period, an adjustment, or what ages. `None` where the grant is over then.
+    /// When the standing may next change after a time even if nothing is used: with a period, an adjustment, or ageing. `None` if the grant
+    /// is over then.
     pub fn next_change(&self, after: i64) -> Option<i64> {
         let (first, last) = self.periods.whole();
         let borders = self.periods.borders().iter().copied();

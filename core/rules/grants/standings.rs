@@ -17,7 +17,7 @@ struct Found {
     until: i64,
     /// The usage of all other periods.
     others: i128,
-    /// What counts in the period beside what was counted: what the line says, and what was corrected.
+    /// What counts in the period in addition to what was counted: amounts of the line, and corrections.
     beside: i128,
     /// With how much usage, as it was counted, it is beyond.
     beyond_from: i128,

@@ -8,9 +8,9 @@ use num_traits::Zero as _;
 
 use super::{at_least, exact, more_than, sum, used_in, Exact, Grant, Parts};
 
-/// So many times the grant of a period may be used in it.
+/// How many times the grant of a period may be used in it.
 const MOST_OF_PERIOD: u8 = 6;
-/// So many times the whole amount may be used in all.
+/// How many times the whole amount may be used in all.
 const MOST_OF_ALL: u8 = 2;
 
 /// How a grant stands in a period at a time.

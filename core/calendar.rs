@@ -24,8 +24,8 @@ pub trait Calendar {
     /// The day that a time, in seconds since 1970, falls in; `None` where the calendar does not reach so far.
     fn day(&self, at: i64) -> Option<Day>;
 
-    /// Midnight at the beginning of the day that is so many days after the first of a month (1 to 12), in seconds since 1970; `None` where
-    /// the calendar does not reach so far.
+    /// Midnight at the beginning of the day that is `days` after the first of a month (1 to 12), in seconds since 1970; `None` if the
+    /// calendar does not reach that far.
     fn midnight(&self, year: i32, month: u8, days: i32) -> Option<i64>;
 
     /// How many seconds local clocks are ahead of UTC at a time; `None` where the calendar does not reach so far.
@@ -80,7 +80,7 @@ impl ResetPeriod {
         !matches!(self, Self::None | Self::Now)
     }
 
-    /// The first reset after a time, in seconds since 1970 (`_next_reset` in `priority_multifactor.c`); `None` where there is none.
+    /// The first reset after a time, in seconds since 1970 (`_next_reset` in `priority_multifactor.c`); `None` without resets.
     pub fn next(self, after: i64, calendar: &impl Calendar) -> Option<i64> {
         let today = calendar.day(after)?;
         let month_on = |months: u8| match today.month + months {
@@ -97,8 +97,8 @@ impl ResetPeriod {
         }
     }
 
-    /// The same after a time that may be long ago: days and weeks that were missed until `now`, while slurmctld was down, come to the
-    /// latest of them.
+    /// The same after a time that may be long ago: of the days and weeks that were missed until `now`, while slurmctld was down, only the
+    /// latest counts.
     pub fn next_or_missed(self, last: i64, now: i64, calendar: &impl Calendar) -> Option<i64> {
         let next = self.next(last, calendar)?;
         let latest = match self {
@@ -113,7 +113,7 @@ impl ResetPeriod {
     }
 }
 
-/// Midnight so many days after a day, or before it.
+/// Midnight `days` after a day, or before it.
 fn midnight(day: Day, days: i32, calendar: &impl Calendar) -> Option<i64> {
     calendar.midnight(day.year, day.month, i32::from(day.day) - 1 + days)
 }

@@ -44,7 +44,7 @@ impl RunDecay {
         Self { factor, last: (0.0, 0.0) }
     }
 
-    /// What so many seconds count for.
+    /// What this number of seconds counts for.
     pub fn of(&mut self, seconds: f64) -> f64 {
         #[allow(clippy::float_cmp)] // the same seconds count for the same
         if seconds != self.last.0 {

@@ -24,7 +24,7 @@ pub struct Job {
     pub accrue_time: i64,
 }
 
-/// What keeps a job from starting that free nodes do not help against: what `ActiveJobs=startable` goes by.
+/// What keeps a job from starting even if nodes are free. `ActiveJobs=startable` uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     /// The state of a partition.
@@ -104,7 +104,7 @@ pub struct Qos {
     pub priority: u32,
     /// The same in parts of the highest one.
     pub norm_priority: f64,
-    /// `UsageThreshold` as it is stored; negative or [`NO_VAL`] where it is not set.
+    /// `UsageThreshold` as it is stored; negative or [`NO_VAL`] if it is not set.
     pub usage_threshold: f64,
 }
 
@@ -167,7 +167,7 @@ pub struct Request<'a> {
     pub start_time: i64,
     /// It has started, and holds resources.
     pub holds: bool,
-    /// What only some components go by.
+    /// The facts that only some components use.
     pub course: Course,
 }
 

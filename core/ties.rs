@@ -23,8 +23,8 @@ pub const LAST_BITS: f64 = f64::EPSILON * (1 << BITS) as f64;
 /// Those that a number to be rounded loses: so few that it is not taken for another one.
 const SETTLED_BITS: u32 = 6;
 
-/// The nearest number without its very last bits: a whole number, or one with a half, where the arithmetic has missed it. Zero, infinity,
-/// NaN, and what is nearly zero or infinite, stay as they are.
+/// Clears the very last bits: gives the nearest whole or half number if the arithmetic has just missed it. Zero, infinity, NaN, and what is
+/// nearly zero or infinite, stay as they are.
 pub fn settled(number: f64) -> f64 {
     let bits = number.to_bits();
     let settled = f64::from_bits((bits + (1 << (SETTLED_BITS - 1))) >> SETTLED_BITS << SETTLED_BITS);

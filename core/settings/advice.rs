@@ -52,7 +52,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// What there is to say of a QOS with these flags and this threshold beside caps that stop jobs (`Block=yes`), or without such caps.
+/// What to say of QOS with these flags and this threshold, with or without caps that stop jobs (`Block=yes`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thresholds {
     /// QOS in which slurmctld stops no job.
@@ -77,7 +77,7 @@ impl Thresholds {
 
     /// What there is to say.
     pub fn advice(&self) -> Vec<Advice> {
-        /// So many are named.
+        /// How many are named.
         const NAMED: usize = 10;
         let mut found = Vec::new();
         if !self.lacking.is_empty() {
@@ -101,11 +101,11 @@ impl Thresholds {
     }
 }
 
-/// What slurm.conf says, as far as rules go by it. Times are in seconds.
+/// What slurm.conf says, as far as rules need it. Times are in seconds.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // each is a flag of slurm.conf
 pub struct Beside {
-    /// Tickets are what fair-share goes by: `PriorityType=priority/multifactor2`.
+    /// Fair-share uses tickets: `PriorityType=priority/multifactor2`.
     pub has_tickets: bool,
     /// `PriorityWeight*`
     pub weights: Weights,
@@ -139,7 +139,7 @@ fn is_endless(seconds: u32) -> bool {
 const OVERWHELMING: u64 = 100;
 
 impl Settings {
-    /// All that is odd beside slurm.conf; only what our own settings say by themselves where that is not known.
+    /// All that is odd together with slurm.conf; if that is unknown, only what our own settings show by themselves.
     pub fn advice(&self, beside: Option<&Beside>) -> Vec<Advice> {
         let mut found: Vec<Advice> = self.without_effect().into_iter().map(Advice::without_effect).collect();
         found.extend(self.nobody_has_tickets());

@@ -124,7 +124,7 @@ macro_rules! settings {
             $field:ident = $name:literal: $kind:ident $args:tt $absent:ident($given:literal);
         )+}
     ) => {
-        /// Every setting there is. The parser, the listings and the pages go by this table.
+        /// All settings. The parser, the listings and the pages use this table.
         pub static $table: &[$crate::settings::schema::Setting] =
             &[$($crate::settings!(@row [$($meaning)+] $name $kind $args $absent $given)),+];
 

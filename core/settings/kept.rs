@@ -47,19 +47,19 @@ pub fn text(loaded: &Loaded, configuration: &Path) -> String {
     )
 }
 
-/// The settings that are kept in a file; `None` where there is none.
+/// The settings that are kept in a file; `None` without a file.
 ///
 /// # Errors
-/// The file is there and cannot be used.
+/// The file exists and cannot be used.
 pub fn read(file: &Path) -> Result<Option<Settings>, Damage> {
     contents(file)?.map(|text| settings(file, &text)).transpose()
 }
 
-/// Keeps a [`text`] for the next process, where it differs from what the file holds. At no moment is there half a file.
-/// Gives what was wrong with a file that has been replaced.
+/// Keeps a [`text`] for the next process if it differs from the contents of the file. At no moment is the file incomplete. Returns what was
+/// wrong with a file that has been replaced.
 ///
 /// # Errors
-/// What the file system said; the file before is still there then.
+/// What the file system said; the old file still exists then.
 pub fn keep(file: &Path, text: &str) -> io::Result<Option<Damage>> {
     if text.len() as u64 > MAX_BYTES {
         return Err(io::Error::other("the settings and their places have more than 64 MiB"));

@@ -21,7 +21,7 @@ pub struct Setting {
     pub name: &'static str,
     /// What its value must look like.
     pub kind: Kind,
-    /// What holds where it is not written.
+    /// What applies if it is not written.
     pub absent: Absent,
     /// A value to show: the default, where there is one. Empty for an attribute that another one stands for.
     pub example: &'static str,

@@ -33,7 +33,7 @@ pub enum Kind {
     PositiveDecimal,
     /// 0, or a finite decimal number of at least `min`.
     ZeroOrDecimal {
-        /// Smallest value beside 0.
+        /// Smallest value besides 0.
         min: f64,
     },
     /// A switch.
@@ -224,8 +224,8 @@ fn duration(text: &str) -> Option<u64> {
     Some(days.unwrap_or(0) * 86_400 + hours * 3_600 + minutes * 60 + seconds)
 }
 
-/// Seconds as Slurm writes a length of time: `days-hours:minutes:seconds`, without days where there are none. Reading it by
-/// [`Kind::Duration`] gives the same seconds.
+/// Seconds as Slurm writes a length of time: `days-hours:minutes:seconds`, without zero days. [`Kind::Duration`] reads the same seconds
+/// back.
 pub fn clock(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let clock = format!("{:02}:{:02}:{:02}", rest / 3_600, rest / 60 % 60, rest % 60);

@@ -63,7 +63,7 @@ impl Strategy {
     /// By its name.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// No strategy has that name.
     pub fn named(name: &str) -> Result<Self, String> {
         let found = STRATEGIES.into_iter().chain([Self::Honest]).find(|strategy| strategy.name() == name);
         found.ok_or_else(|| {

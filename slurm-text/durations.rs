@@ -14,7 +14,7 @@ use multifactor2_core::settings::value::{Kind, Value};
 /// A length of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// So many seconds.
+    /// This number of seconds.
     Seconds(u64),
     /// Without end.
     Unlimited,

@@ -37,7 +37,7 @@ fn processor_time() -> f64 {
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// So many jobs, of which [`DAYS`] come again and again.
+/// This number of jobs, in which [`DAYS`] repeat.
 fn repeated(jobs: usize) -> Workload {
     let mut workload = Recipe::large(1, jobs.min(DAYS)).make();
     let days = workload.jobs.clone();

@@ -18,7 +18,7 @@ pub struct FairStarts {
     pub unfairness: Spread,
 }
 
-/// So many jobs that were submitted at `since` or later, by a seed, in the order of submission; all where there are not more.
+/// A sample of `count` jobs that were submitted at `since` or later, by a seed, in the order of submission; all if there are not more.
 pub fn sample(workload: &Workload, count: usize, seed: u64, since: i64) -> Vec<u32> {
     let first = workload.jobs.partition_point(|job| job.submit < since);
     let last = u32::try_from(workload.jobs.len()).unwrap_or(u32::MAX);

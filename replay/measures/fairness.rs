@@ -74,8 +74,8 @@ struct Stretch {
 /// The most sums by interval and association.
 const MOST_SUMS: usize = 50_000_000;
 
-/// Measures an outcome in so many intervals (at least 1), from the first submission to the last. `half_life` in seconds. Intervals that
-/// begin before `since` have samples, and count for nothing else, as a warm-up.
+/// Measures an outcome in `intervals` intervals (at least 1), from the first submission to the last. `half_life` is in seconds. Intervals
+/// that begin before `since` are a warm-up: they have samples, and count for nothing else.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_wrap, clippy::cast_sign_loss)] // seconds of a workload
 pub fn fairness(
     workload: &Workload,

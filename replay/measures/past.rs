@@ -16,7 +16,7 @@ use super::Counted;
 
 const WEEK: i64 = 7 * 86_400;
 
-/// From so many weeks on blocks are weeks.
+/// With this many weeks or more, blocks are weeks.
 pub const LEAST_WEEKS: i64 = 4;
 
 /// Blocks of a trace that is shorter.
@@ -182,7 +182,7 @@ pub struct Block {
 /// Why nothing is said of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Silence {
-    /// So many of its jobs waited for something that the replay leaves out; that most of them named.
+    /// Some of its jobs waited for something that the replay leaves out, most of them for `reason`.
     LeftOut {
         /// The word of most of them.
         reason: String,
@@ -191,7 +191,7 @@ pub enum Silence {
         /// The part of its CPU hours of all such jobs.
         part: f64,
     },
-    /// Its replayed past is not its past, and so many of its waiting jobs met an outage.
+    /// Its replayed past is not its past, and some of its waiting jobs met an outage.
     Outage {
         /// Those of them.
         jobs: usize,

@@ -54,8 +54,8 @@ pub trait Order {
     /// A job ends.
     fn end(&mut self, now: i64, job: u32);
 
-    /// Computes all priorities anew. `set` takes those of a job that waits, one for each of its partitions; every job of `waiting` has
-    /// to be given, in any order.
+    /// Computes all priorities. `set` takes those of a waiting job, one for each of its partitions. It must be called for every job of
+    /// `waiting`, in any order.
     fn cycle(&mut self, now: i64, waiting: &[u32], set: &mut dyn FnMut(u32, &[u32]));
 }
 
@@ -77,7 +77,7 @@ pub enum Policy {
 pub enum PolicyError {
     /// Its settings are wrong.
     Settings(Errors),
-    /// There is none of that name, and no file.
+    /// Neither a policy nor a file has that name.
     Unknown(String),
 }
 

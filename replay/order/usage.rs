@@ -40,7 +40,7 @@ pub struct Usage {
     running: BTreeMap<u32, Held>,
     fresh: Vec<u32>,
     charges: Vec<f64>,
-    /// What the share tree goes by instead, where that is usage in windows.
+    /// Usage in windows, if the share tree uses that instead.
     windows: Option<InWindows>,
 }
 
@@ -61,7 +61,7 @@ impl Usage {
         }
     }
 
-    /// The share tree goes by windows: seconds of each, how many count, how much one counts relative to the next younger one.
+    /// Makes the share tree use windows: seconds of each, how many count, and the weight of one relative to the next younger one.
     pub fn go_by_windows(&mut self, tree: &ShareTree, of: (i64, usize, f64)) {
         self.windows = Some(InWindows::new(tree, of, self.last));
     }
@@ -71,7 +71,7 @@ impl Usage {
         &self.sums
     }
 
-    /// What the share tree goes by, by node: the same, or usage in windows.
+    /// The usage for the share tree, by node: the same, or usage in windows.
     pub fn counted(&self) -> &[f64] {
         self.windows.as_ref().map_or(&self.sums, InWindows::by_node)
     }
@@ -81,7 +81,7 @@ impl Usage {
         self.running.iter().map(|(job, held)| (*job, held))
     }
 
-    /// A job starts, which counts so much per second.
+    /// A job starts, which counts this much per second.
     pub fn start(&mut self, job: u32, node: Node, now: i64, partition: u16, rate: f64) {
         self.running.insert(job, Held { node, start: now, rate, partition, settled: false });
         self.fresh.push(job);

@@ -40,7 +40,7 @@ impl InWindows {
         }
     }
 
-    /// Something ran for so many seconds from a time on, and counts `rate` in each.
+    /// Something ran for some seconds from a time on, and counts `rate` in each.
     pub fn enter(&mut self, node: Node, start: i64, seconds: f64, rate: f64) {
         let amounts = &mut self.amounts[node.index()];
         self.windows.split(start, seconds, |age, seconds| windows::enter(amounts, age, seconds * rate));

@@ -329,7 +329,7 @@ fn are_enforced(workload: &Workload) -> bool {
     }
 }
 
-/// The limits of associations by their places. `MaxJobs` of an account is that of each user below it who has none of his own.
+/// The limits of associations by their places. `MaxJobs` of an account applies to each user below it who has none.
 fn of_associations(workload: &Workload) -> FxHashMap<u32, (Limit, Option<u32>)> {
     let mut listed: FxHashMap<(&str, &str), (Limit, Option<u32>)> = FxHashMap::default();
     for of in workload.limits.iter().filter(|of| of.partition.is_empty()) {

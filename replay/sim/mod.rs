@@ -205,7 +205,7 @@ pub fn simulate_with(
     Ok(run(&setup, &plan.scheduler, order, skip, go_on))
 }
 
-/// The workload on the machine, as a scheduler sees it: Slurm's goes by nodes where they are known.
+/// The workload on the machine, as a scheduler sees it: Slurm's uses nodes if they are known.
 pub fn setup<'s>(workload: &'s Workload, machine: &'s Machine, scheduler: &Scheduler) -> Setup<'s> {
     if !goes_by_nodes(machine, scheduler) {
         return Setup::new(workload, machine);
@@ -216,7 +216,7 @@ pub fn setup<'s>(workload: &'s Workload, machine: &'s Machine, scheduler: &Sched
     })
 }
 
-/// Whether a scheduler goes by the nodes of a machine, and not by the CPUs of its pools.
+/// Whether a scheduler uses the nodes of a machine instead of the CPUs of its pools.
 pub fn goes_by_nodes(machine: &Machine, scheduler: &Scheduler) -> bool {
     matches!(scheduler, Scheduler::Slurm(_)) && !machine.nodes.is_empty()
 }

@@ -13,7 +13,7 @@ use crate::workload::{Machine, Setup, Workload};
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
-    /// The main scheduler, over so many entries; over all, where that is not said.
+    /// The main scheduler, over this number of entries; over all if none is given.
     Main(Option<u32>),
     /// Backfill.
     Backfill,

@@ -46,6 +46,6 @@ pub struct ListedLimits {
     pub partition: String,
     /// Of all jobs below it: `GrpJobs`, `GrpTRES`.
     pub all: Limit,
-    /// `MaxJobs`: of one association of a user. That of an account holds for each user below who has none of his own.
+    /// `MaxJobs`: of one association of a user. That of an account applies to each user below who has none.
     pub max_jobs: Option<u32>,
 }

@@ -157,7 +157,7 @@ impl fmt::Display for MachineError {
 impl std::error::Error for MachineError {}
 
 impl Machine {
-    /// So many processors in one partition.
+    /// This number of processors in one partition.
     pub fn of_procs(cpus: u32) -> Self {
         Self {
             pools: vec![Pool { cpus, nodes: 0 }],
@@ -166,10 +166,10 @@ impl Machine {
         }
     }
 
-    /// Adds a partition with nodes of its own, as `NAME=NODESxCPUS` or `NAME=CPUS` tells it: `gpu=40x8`.
+    /// Adds a partition with separate nodes, given as `NAME=NODESxCPUS` or `NAME=CPUS`: `gpu=40x8`.
     ///
     /// # Errors
-    /// It is written otherwise, has no CPUs or more than 2,147,483,647, or a name that there is already.
+    /// It is written otherwise, has no CPUs or more than 2,147,483,647, or its name exists already.
     pub fn add_partition(&mut self, text: &str) -> Result<(), MachineError> {
         let wrong = |why: &str| {
             MachineError(format!(

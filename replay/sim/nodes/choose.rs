@@ -51,8 +51,8 @@ impl Chooser {
         Self { takes_the_first, ..Self::default() }
     }
 
-    /// The parts that a job gets of some nodes, where so much is free; `None` where it does not fit. `last` says of a node that it is
-    /// taken after all others.
+    /// The parts that a job gets of some nodes, given what is free; `None` if it does not fit. `last` says of a node that it is taken after
+    /// all others.
     pub fn choose(
         &mut self,
         search: &Search<'_>,

@@ -176,7 +176,7 @@ impl Slurm {
         fits
     }
 
-    /// A pass of the main scheduler over so many entries.
+    /// A pass of the main scheduler over the first `depth` entries.
     fn main_pass(&mut self, world: &mut World<'_>, depth: Option<u32>) {
         let partitions = world.setup.machine.partitions.len();
         for (flags, count) in [(&mut self.blocked, partitions), (&mut self.closed, world.free.len())] {

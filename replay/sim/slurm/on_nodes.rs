@@ -29,7 +29,7 @@ const WINDOW: i64 = 30;
 /// Longer windows are not made.
 const LONGEST_WINDOW: i64 = 365 * 86_400;
 
-/// Times at which a job is tested in a pass. slurmctld gives up after `bf_max_time`; nothing that it can plan takes so many.
+/// How often a job is tested in a pass. slurmctld gives up after `bf_max_time`; nothing that it can plan takes this many tests.
 const MOST_TESTS: usize = 10_000;
 
 /// Times of which a pass keeps what is free then.
@@ -68,7 +68,7 @@ pub struct OnNodes {
     reserved: FxHashSet<u32>,
     /// Wants that do not fit now: as the pass goes on less and less is free.
     full: FxHashSet<(Want, u16)>,
-    /// From when on a job like this has to be looked for, as one was before.
+    /// From when on to search for a job like this, as one was before.
     found: FxHashMap<(Want, u16, i64), i64>,
     chooser: Chooser,
     ends: Ends,

@@ -7,12 +7,12 @@ use std::io;
 
 use super::locks::Unlocked;
 
-/// So much is offered to the system for a group at first.
+/// The buffer that the system is offered for a group at first.
 const FIRST_BUFFER: usize = 1024;
 /// And at most. A group with a million members needs less.
 const LARGEST_BUFFER: usize = 1 << 26;
 
-/// The number of a group; `None` where there is none of that name. A number is its own, whether or not it has a name.
+/// The number of a group; `None` if no group has that name. A number stands for itself, whether or not it has a name.
 ///
 /// # Errors
 /// The system could not tell; another time it may.

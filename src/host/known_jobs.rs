@@ -18,7 +18,7 @@ use super::prefetch::Touched;
 use super::records::Job;
 use super::views;
 
-/// Ids in a row that may belong to no job any more before the search for new jobs ends, beside ten for every new job.
+/// Consecutive ids without a job after which the search for new jobs ends, in addition to ten for every new job.
 const GAPS: usize = 10_000;
 
 /// The address of a job that is not there any more.
@@ -27,7 +27,7 @@ const GONE: usize = 0;
 /// Bits of an id that one cluster of a federation counts with; those above say which one.
 const SEQUENCE_BITS: u32 = 26;
 
-/// At most so many times in a row is the list walked at once.
+/// The most times in a row that the list is walked at once.
 const LONGEST_REST: u32 = 63;
 
 /// The ids that one cluster gives.
@@ -145,7 +145,7 @@ impl KnownJobs {
         found
     }
 
-    /// Looks for so many jobs among the ids that slurmctld has given since.
+    /// Looks for `count` jobs among the ids that slurmctld has given since.
     fn find_new(&mut self, count: usize, lock: &JobLock<'_>) {
         let all = self.jobs.len() + count;
         // Ids that were given before are met again only where they have begun anew.

@@ -59,7 +59,7 @@ impl RecordKind {
     }
 }
 
-/// The table of a list, for whoever takes the lock next.
+/// The table of a list, for the next holder of the lock.
 struct Cache {
     /// The address of the list, to be compared.
     of: usize,
@@ -107,7 +107,7 @@ impl Table {
         Self::of(records)
     }
 
-    /// The record with an id; 0 where there is none.
+    /// The record with an id; 0 for none.
     fn get(&self, id: u32) -> usize {
         let found = match self {
             Self::Dense(table) => table.get(id as usize),
@@ -182,8 +182,8 @@ impl Confirmed {
         address != 0 && self.with_table(host, kind, false, |table| table.get(id) == address).unwrap_or(false)
     }
 
-    /// The record of this kind that a pointer and an id mean: the one at the pointer where that is confirmed, else the one
-    /// with the id; 0 where there is none.
+    /// The record of this kind that a pointer and an id mean: the one at the pointer if that is confirmed, else the one with the id; 0 for
+    /// none.
     pub fn find(&self, host: &Host, kind: RecordKind, address: usize, id: u32) -> usize {
         if address == 0 {
             return 0;
@@ -196,7 +196,7 @@ impl Confirmed {
         }
     }
 
-    /// The record of this kind with an id, where there is no pointer to confirm; 0 where there is none.
+    /// The record of this kind with an id, without a pointer to confirm; 0 for none.
     pub fn of_id(&self, host: &Host, kind: RecordKind, id: u32) -> usize {
         let look = |table: &Table| table.get(id);
         let renewed = self.with_table(host, kind, true, look);

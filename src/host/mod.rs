@@ -336,7 +336,7 @@ impl Host {
         unsafe { *self.sym.last_job_update = now }
     }
 
-    /// Path of a file that lies beside slurm.conf.
+    /// Path of a file in the directory of slurm.conf.
     pub fn conf_path(&self, file: &CStr) -> PathBuf {
         // SAFETY: a terminated name; the path that comes back is ours to free.
         unsafe {

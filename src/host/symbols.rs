@@ -17,7 +17,7 @@ pub type ListVisitor = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 /// `ListDelF`
 pub type ListDestructor = unsafe extern "C" fn(*mut c_void);
 
-/// The address of a symbol in the process, null where there is none.
+/// The address of a symbol in the process, null for none.
 pub fn find(name: &CStr) -> *mut c_void {
     #[cfg(feature = "test-overrides")]
     if super::test_overrides::is_missing(name) {

@@ -24,7 +24,7 @@ struct Question {
 pub enum PinAnswer {
     /// 0, after which the host does nothing more.
     Nothing,
-    /// So much more than one below the lowest priority that slurmctld knows of.
+    /// This much more than one below the lowest priority that slurmctld knows of.
     Above(u32),
 }
 

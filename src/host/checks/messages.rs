@@ -34,7 +34,7 @@ impl Message {
         self
     }
 
-    /// So many texts that are null.
+    /// This number of null texts.
     pub fn nothing(&mut self, texts: usize) -> &mut Self {
         (0..texts).fold(self, |message, _| message.number(0))
     }

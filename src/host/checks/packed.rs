@@ -81,7 +81,7 @@ impl Packed {
         self.take(4).try_into().map_or(0, u32::from_be_bytes) as usize
     }
 
-    /// So many texts, whatever they are.
+    /// This number of texts, whatever they are.
     fn texts(&mut self, count: usize) -> &mut Self {
         for _ in 0..count {
             let length = self.count();

@@ -23,7 +23,7 @@ use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::{Association, AssociationUsage, Job, Record, RecordLayout};
 use crate::host::Host;
 
-/// So many different ones must be wrong, and none right.
+/// How many different ones must be wrong, and none right.
 const WRONG: usize = 3;
 
 /// What may be otherwise for a while.

@@ -200,7 +200,7 @@ impl<'a, A: Open> Job<'a, A> {
         all_live.then_some(list)
     }
 
-    /// Its time limit in minutes, or the longest one of its partition where it has none of its own; `INFINITE` where neither has one.
+    /// Its time limit in minutes or, without one, the longest of its partition; `INFINITE` if neither has one.
     pub fn limit_in_minutes(self) -> u32 {
         match self.get(|job| job.time_limit) {
             NO_VAL => self.partition().map_or(INFINITE, |partition| partition.get(|part| part.max_time)),

@@ -204,10 +204,10 @@ impl<L: RecordLayout> Record<'_, L, Write> {
     }
 }
 
-/// The `count` values at an address, as cells, because more than one look at them may be alive; none where it is null.
+/// The `count` values at an address, as cells, because several may be looked at at once; none if the address is null.
 ///
 /// # Safety
-/// There are so many, and nobody else writes them while the lock is held that `'a` stands for.
+/// There are `count` of them, and nobody else writes them while the lock is held that `'a` stands for.
 pub(super) unsafe fn cells<'a, T: Copy>(first: *mut u8, count: usize) -> &'a [Cell<T>] {
     if first.is_null() {
         return &[];

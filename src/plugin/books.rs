@@ -165,7 +165,7 @@ impl Finder {
     }
 }
 
-/// Something for each of some books. One alone takes no memory of its own.
+/// Something for each of some books. A single book takes no separate memory.
 #[derive(Clone, Debug)]
 pub struct ByBook<T> {
     first: Option<(BookAt, T)>,

@@ -74,7 +74,7 @@ pub struct Noted {
     pub given_back: GivenBack,
     /// Whose last run was cut off.
     pub interrupted: Interrupted,
-    /// What points go by.
+    /// What points need.
     pub points: NotedForPoints,
 }
 
@@ -448,7 +448,7 @@ impl<'a> OwnersOfJob<'a> {
         self.qos.map(|qos| qos.get(|qos| qos.usage_factor))
     }
 
-    /// What charge rules go by.
+    /// What charge rules need.
     fn of_job<'j>(&self, job: Job<'j>, interrupted: &Interrupted) -> OfJob<'j>
     where
         'a: 'j,

@@ -87,7 +87,7 @@ pub struct Config {
     pub touched: Touched,
     /// Nothing but its priority is wanted of a job that waits, and all partitions have one book.
     pub only_priorities: bool,
-    /// What points go by, where the settings ask for some.
+    /// What points need, if the settings ask for some.
     pub points: Option<Needs>,
     /// They are the same for all jobs of an association: grants of accounts and users alone give some.
     pub points_by_association: bool,

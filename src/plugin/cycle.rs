@@ -259,7 +259,7 @@ impl Plugin {
         }
     }
 
-    /// Hands the tickets down, where fair-share is computed; `beside` is called under the same hold of the lock, so that it sees the same
+    /// Hands the tickets down, if fair-share is computed. `beside` is called under the same hold of the lock, so that it sees the same
     /// associations.
     fn distribute<V: Levels<Assoc = Read>>(
         &self,

@@ -11,11 +11,11 @@ use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::{Job, Partition, Qos};
 
-/// What a job has of fair-share beside each of its partitions and QOS.
+/// The fair-share of a job in each of its partitions and QOS.
 #[derive(Debug)]
 pub struct Entries<'g, 's> {
     holdings: &'g Holdings<'s>,
-    /// The partition and the QOS that the job is in or was tried in last, where override tickets go by these.
+    /// The partition and the QOS that the job is in or was tried in last, if override tickets need these.
     names: Option<(String, String)>,
 }
 

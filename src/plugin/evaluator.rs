@@ -216,8 +216,8 @@ impl<'c> Evaluator<'c> {
         (known, share)
     }
 
-    /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the
-    /// scheduler reads; explains it. True where a priority changed.
+    /// Writes what belongs to a job's priority: those in each of its partitions and QOS, and the factor that the scheduler reads. Explains
+    /// the priority. True if a priority changed.
     pub fn write_more<V: Levels<Qos: Open>>(
         &self,
         job: Job<'_, Write>,

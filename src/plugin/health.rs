@@ -18,7 +18,7 @@ use tracing::{error, info};
 use super::sync::{Rank, Ranked};
 use crate::host::checks::Failure;
 
-/// So many records must fail in one calculation.
+/// How many records must fail in one calculation.
 pub const SEVERAL: usize = 3;
 /// Seconds between two lines that say the same.
 const HOUR: i64 = 3600;
@@ -90,7 +90,7 @@ impl Health {
         self.inner.lock().failed.is_some()
     }
 
-    /// So many records have failed that more would say nothing.
+    /// Enough records have failed that more would say nothing.
     pub fn is_sure(&self) -> bool {
         self.inner.lock().is_sure()
     }

@@ -17,7 +17,7 @@ use crate::host::locks::Unlocked;
 use crate::host::log::Once;
 use crate::host::panics::attempt;
 
-/// The name of the file, beside the state file.
+/// The name of the file, in the directory of the state file.
 const NAME: &str = "multifactor2_interrupted";
 
 /// The file cannot be written, until it can again.

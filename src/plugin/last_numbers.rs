@@ -10,7 +10,7 @@ pub struct LastNumbers {
     before: Vec<(usize, u32)>,
     /// Answers since it has begun, the newest last. Of an address that was answered for again the older ones are left out now and then.
     since: Vec<(usize, u32)>,
-    /// So many there were when that was done last.
+    /// How many there were when that was done last.
     compacted: usize,
 }
 

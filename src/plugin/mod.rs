@@ -95,7 +95,7 @@ pub struct Plugin {
     progress: Progress,
     /// Sums of usage that slurmctld does not keep.
     own_usage: OwnUsage,
-    /// What the share tree goes by where it goes by windows.
+    /// The usage in windows that the share tree may use.
     tree_usage: OwnUsage,
     /// What is used of grants.
     grants: Grants,
@@ -326,7 +326,7 @@ impl Plugin {
         [&self.own_usage, &self.tree_usage]
     }
 
-    /// What share trees go by instead of slurmctld's raw usage, as the last cycle left it; `None` where they go by that.
+    /// What share trees use instead of slurmctld's raw usage, as of the last cycle; `None` if they use raw usage.
     fn measures(&self, config: &Config) -> Option<Arc<Measures>> {
         match config.settings.tree_windows() {
             Some((_, _, decay)) => Some(self.tree_usage.measures_of_windows(decay)),

@@ -26,7 +26,7 @@ use crate::host::records::Job;
 /// What every priority came from: the last distribution, the drafts of the last cycle, and what was set since.
 #[derive(Debug, Default)]
 pub struct Origins {
-    /// The settings in force, for who holds this lock anyway.
+    /// The settings in force, for callers that hold this lock anyway.
     pub config: Option<Arc<Config>>,
     /// The tree of the last distribution.
     pub standing: Standing,

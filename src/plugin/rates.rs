@@ -17,7 +17,7 @@ pub struct JobFactors<'r> {
     known: Vec<Known<'r>>,
 }
 
-/// What rules go by.
+/// What rules need.
 #[derive(Clone, Copy, Debug)]
 pub struct OfJob<'a> {
     pub job: Job<'a>,

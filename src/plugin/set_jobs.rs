@@ -13,7 +13,7 @@ const BLOCK: u32 = 16;
 #[derive(Debug, Default)]
 pub struct SetJobs {
     blocks: FxHashMap<u32, Box<[Option<Evaluation>; BLOCK as usize]>>,
-    /// So many blocks are kept before it is asked which jobs are still there.
+    /// How many blocks are kept before jobs that are gone are removed.
     limit: usize,
 }
 

@@ -31,7 +31,7 @@ pub fn foreign(uid: u32, mode: u32) -> Option<Foreign> {
     }
 }
 
-/// What a file holds; `None` where there is none.
+/// What a file holds; `None` if it does not exist.
 ///
 /// # Errors
 /// Why it cannot be used, as a phrase.

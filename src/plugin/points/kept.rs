@@ -23,7 +23,7 @@ use crate::plugin::config::Config;
 use crate::plugin::small_file;
 use crate::plugin::Plugin;
 
-/// The name of the file, beside the state file.
+/// The name of the file, in the directory of the state file.
 const NAME: &str = "multifactor2_points";
 
 /// The file cannot be written, until it can again.
@@ -39,7 +39,7 @@ pub struct NotedForPoints {
 }
 
 impl NotedForPoints {
-    /// A job has ended: notes what points go by.
+    /// A job has ended: notes what points need.
     pub fn note<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
@@ -111,7 +111,7 @@ impl Plugin {
         }
     }
 
-    /// A job has ended, and is charged: notes what points go by. The caller holds the locks of the charge.
+    /// A job has ended, and is charged: notes what points need. The caller holds the locks of the charge.
     pub(in crate::plugin) fn note_end_for_points<V: Levels<Assoc: Open, Qos: Open>>(
         &self,
         config: &Config,

@@ -57,7 +57,7 @@ pub struct PointsState {
     accuracies: Arc<Accuracies>,
     /// The same by association.
     accuracy_of: Vec<f64>,
-    /// What targets go by: with half-life decay, and in windows.
+    /// The usage that targets are compared with: with half-life decay, and in windows.
     usage: Arc<[TargetUsage; 2]>,
     /// The same in the books that have targets.
     usage_of_books: Arc<Vec<TargetUsage>>,

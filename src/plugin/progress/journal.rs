@@ -92,7 +92,7 @@ impl Journal {
         }
     }
 
-    /// Writes beside the file what is to be in it after one more cycle. A save that cannot be looked at counts as the one before.
+    /// Writes into a second file what the file is to hold after one more cycle. A save that cannot be looked at counts as the one before.
     pub fn prepare(&mut self, times: Times) {
         if let Err(problem) = self.watch.listen() {
             if !std::mem::replace(&mut self.has_warned, true) {

@@ -101,7 +101,7 @@ pub struct Watch {
 const NAME: &str = "assoc_usage";
 
 impl Watch {
-    /// The file beside the state file.
+    /// The file in the directory of the state file.
     pub fn beside(state_file: &Path) -> Self {
         Self { file: state_file.with_file_name(NAME), last: None, notices: None }
     }

@@ -3,7 +3,7 @@
 //! On a full disk each replaced file leaves a little room for the next one, so that one cycle fails and the next does not. A line for each
 //! would help nobody.
 
-/// So many times in a row a file was saved before it counts as saved again.
+/// How many times in a row a file must be saved before it counts as saved again.
 const SURE: u8 = 3;
 
 /// What there is to tell.

@@ -144,7 +144,7 @@ pub fn bytes(resume: Times, history: &History) -> Vec<u8> {
     bytes
 }
 
-/// Writes what is to become the file beside it. At no moment is there no complete file.
+/// Writes what the file is to become into a second file. At no moment is there no complete file.
 ///
 /// # Errors
 /// What the file system said.

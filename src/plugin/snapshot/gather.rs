@@ -146,9 +146,9 @@ pub struct Gathered {
     pub standing: Standing,
     pub points: Option<Arc<PointsState>>,
     pub grants: Vec<GrantShown>,
-    /// What was used in each window, where targets go by windows.
+    /// What was used in each window, if targets use windows.
     pub windows: Option<WindowAmounts>,
-    /// The same of those that the share tree goes by.
+    /// The same of the share tree's windows.
     pub tree_windows: Option<WindowAmounts>,
     by_address: FxHashMap<usize, u32>,
 }

@@ -48,7 +48,7 @@ pub struct Standing {
     least_factor: f64,
     /// Raw usage by node.
     usage: Vec<f64>,
-    /// What share trees go by instead, where the settings ask for that; and by book and node.
+    /// What share trees use instead, if the settings ask for that; and by book and node.
     measures: Option<Arc<Measures>>,
     by_book: Vec<Vec<f64>>,
     /// Associations of jobs that the host's list does not have, so that they are looked for once per cycle only.
@@ -71,7 +71,7 @@ impl Standing {
         *self = Self::default();
     }
 
-    /// What share trees go by from the next distribution on instead of raw usage, where there is something.
+    /// What share trees use from the next distribution on instead of raw usage, if anything.
     pub fn measure_by(&mut self, measures: Option<Arc<Measures>>) {
         self.measures = measures;
     }

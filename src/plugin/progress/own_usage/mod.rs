@@ -1,4 +1,4 @@
-//! Our own sums of usage in the life of slurmctld: they include every second that a job runs once, however slurmctld ends.
+//! Our own sums of usage in the life of slurmctld: every second that a job runs counts once, however slurmctld ends.
 //!
 //! The sums are those of a time T, when a cycle ran, and change in a cycle only ([`Round`]). Their file records T. It is written after the
 //! cycle, outside slurmctld's locks, and replaced in one step. It is not slurmctld's file of usage, so after a restart our sums continue
@@ -74,7 +74,7 @@ enum Purpose {
 }
 
 impl Purpose {
-    /// The name of the file, beside the state file.
+    /// The name of the file, in the directory of the state file.
     fn file(self) -> &'static str {
         match self {
             Self::Settings => "multifactor2_usage",
@@ -96,7 +96,7 @@ impl Purpose {
 struct State {
     sums: Option<Sums>,
     saving: Saving,
-    /// TRES beside the metric that the cluster did not have in the last cycle.
+    /// TRES besides the metric that the cluster did not have in the last cycle.
     lacking: Vec<String>,
     /// A cycle has begun, in which slurmctld's usage decays, and has not taken note yet of what that is then.
     is_open: bool,
@@ -260,8 +260,8 @@ impl OwnUsage {
         ends.since.is_some() && !(metric.eq_ignore_ascii_case("billing") && tres.is_empty())
     }
 
-    /// What share trees go by instead of slurmctld's raw usage, as the last cycle left it; `None` where the settings say raw usage, and
-    /// there are no books.
+    /// What share trees use instead of slurmctld's raw usage, as of the last cycle; `None` if the settings say raw usage, and there are no
+    /// books.
     pub fn measures(&self, settings: &Settings, books: &BookLines) -> Option<Arc<Measures>> {
         let weights = settings.dominant_weights();
         if weights.is_none() && books.is_empty() {
@@ -272,7 +272,7 @@ impl OwnUsage {
         Some(state.sums.as_ref().map_or_else(|| measures(&Sums::new(Recipe::default(), 0, 0)), measures))
     }
 
-    /// What the share tree goes by, in windows, as the last cycle left it: each window as a part of the next younger one.
+    /// The usage in windows for the share tree, as of the last cycle: each window as a part of the next younger one.
     pub fn measures_of_windows(&self, decay: f64) -> Arc<Measures> {
         let state = self.state.lock();
         Arc::new(state.sums.as_ref().map(|sums| sums.measures_of_windows(decay)).unwrap_or_default())
@@ -288,7 +288,7 @@ impl OwnUsage {
         self.state.lock().sums.as_ref().map(|sums| sums.readings(model))
     }
 
-    /// What was used in each window as the last cycle left it: at most so many amounts in all. `None` where nothing is counted in windows.
+    /// What was used in each window as of the last cycle, with at most `most` amounts in all. `None` if nothing is counted in windows.
     pub fn window_amounts(&self, most: usize) -> Option<WindowAmounts> {
         self.state.lock().sums.as_ref().and_then(|sums| sums.window_amounts(most))
     }
@@ -310,7 +310,7 @@ impl OwnUsage {
         }
     }
 
-    /// Saves the sums, beside the state file of cycles. No lock of slurmctld's is held: this waits for the file system.
+    /// Saves the sums, in the directory of the cycles' state file. No lock of slurmctld's is held: this waits for the file system.
     pub fn save(&self, state_file: Option<&Path>) {
         faults::point("own_usage.save");
         let Some(file) = state_file.map(|file| file.with_file_name(self.purpose.file())) else { return };
@@ -400,7 +400,7 @@ impl OwnUsage {
     }
 }
 
-/// Whether a file has usage of books. What cannot be used is left to whoever needs it.
+/// Whether a file has usage of books. Readers that need it deal with what cannot be used.
 fn has_books(file: &Path) -> bool {
     let text = fs::read_to_string(file).ok();
     text.and_then(|text| sums_file::parse(&text).ok()).is_some_and(|(sums, _)| sums.has_books())

@@ -80,7 +80,7 @@ impl Until {
     }
 }
 
-/// Asks for the configuration, which says what else is to be asked; `uid` is who asks.
+/// Asks for the configuration, which says what else to ask; `uid` is the user who asks.
 ///
 /// # Errors
 /// If it cannot be had: with what Slurm said, and what to do.

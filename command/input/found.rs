@@ -54,7 +54,7 @@ impl PluginFiles {
         })
     }
 
-    /// The snapshot, asked for now; `None` where there is none that who asks can read.
+    /// The snapshot, requested now; `None` if there is none that the user can read.
     ///
     /// # Errors
     /// There is one that is not used: why, and what to do.
@@ -70,8 +70,8 @@ impl PluginFiles {
         self.settings.public_file().map_or(Ok(None), |path| self.read_file("SnapshotPublic", path, now))
     }
 
-    /// Takes from the file for everybody what Slurm has not told who asks: the size of the cluster, and the settings, where none was withheld
-    /// and `conf` gives no others. Says where those of this host are others than slurmctld's.
+    /// Takes from the file for everybody what Slurm has not told the user: the size of the cluster, and the settings if none was withheld
+    /// and `conf` gives no others. Says where those of this host differ from slurmctld's.
     pub fn add_public(&self, snapshot: &mut Snapshot, public: Snapshot, conf: Option<&Path>) {
         let shows_partitions = !snapshot.is_private("partitions");
         let about = &mut snapshot.about;

@@ -273,7 +273,7 @@ impl<'m> Looks<'m> {
         }
     }
 
-    /// The time, in the zone of who asks, as dates of settings are compared with.
+    /// The time, in the user's zone, as dates of settings are compared with it.
     pub fn date(&self) -> Date {
         dates::date(self.at, &TimeZone::system())
     }

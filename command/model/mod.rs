@@ -161,7 +161,7 @@ impl<'s> Model<'s> {
         self.tree.names(self.snapshot)
     }
 
-    /// What everybody has of the targets that hold; `None` where the settings ask for no points, or what they go by is not known.
+    /// How far usage is from the targets in force; `None` if the settings ask for no points, or what they need is unknown.
     pub fn targets(&self) -> Option<Vec<Listed>> {
         self.points.as_ref().map(|points| points.targets(self.snapshot, &self.tree))
     }

@@ -141,7 +141,7 @@ impl Model<'_> {
     /// The queue: all jobs that may be started, in the order in which slurmctld looks at them.
     ///
     /// # Errors
-    /// Not all of them are known, or not everything that their order goes by: there are no places then.
+    /// Not all of them are known, or not everything that decides their order. Then there are no places.
     pub fn queue(&self) -> Result<WholeQueue, PartialQueue> {
         let visible = self.visible_queue();
         match self.lacks(&visible) {

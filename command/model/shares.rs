@@ -179,7 +179,7 @@ impl Shares {
         self.books.iter().map(|(book, _)| *book)
     }
 
-    /// The book of lines whose shares and usage a book goes by.
+    /// The book of lines whose shares and usage a book uses.
     pub fn of_lines(&self, book: BookAt) -> BookAt {
         self.competitors.books.closed().of(book)
     }

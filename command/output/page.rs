@@ -161,8 +161,8 @@ impl Page {
         }
     }
 
-    /// Lines between words; a word that is too long has its own, as it may have to be copied. What is escaped before it is wrapped
-    /// cannot begin a line: names belong to users.
+    /// Breaks lines between words; a word that is too long has a separate line, because it may have to be copied. Text is escaped before it
+    /// is wrapped, so that names, which users choose, cannot begin a line.
     fn wrapped(&self, text: &str, indent: usize) -> Vec<String> {
         let width = self.terminal.width.map_or(MEASURE, |width| usize::from(width).clamp(20, MEASURE));
         let options = textwrap::Options::new(width - indent)

@@ -23,7 +23,7 @@ pub(super) const WEIGHTS: [&str; 6] = [
     "PriorityWeightQOS",
 ];
 
-/// All rules over what is in force, beside our own settings where they are known.
+/// All rules over the configuration in force and, if known, our own settings.
 pub fn all(snapshot: &Snapshot, settings: Option<&Settings>) -> Vec<Advice> {
     let mut found = Vec::new();
     let computes = !matches!(Algorithm::of(snapshot), Algorithm::Basic | Algorithm::Other);

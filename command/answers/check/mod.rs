@@ -201,7 +201,7 @@ impl Show for Report {
     }
 }
 
-/// Checks what is named, or the cluster of this host; the second is the snapshot that was looked at, nothing where there is none.
+/// Checks what is named, or the cluster of this host. The second value is the snapshot that was checked, if any.
 pub fn check(arguments: &Arguments, progress: &Progress) -> (Report, Snapshot) {
     let mut report = Report::default();
     let snapshot = if arguments.plugins.is_some() {
@@ -358,7 +358,7 @@ impl Look<'_> {
         }
     }
 
-    /// The configuration files of this host beside what slurmctld says.
+    /// Compares the configuration files of this host with what slurmctld says.
     fn this_host(&self, snapshot: &Snapshot, local: &str, is_known: bool, report: &mut Report) {
         let slurm_conf = host::slurm_conf();
         let written = Written::of(&slurm_conf);

@@ -75,7 +75,7 @@ impl Ask for Arguments {
     }
 }
 
-/// Each account takes a model of its own.
+/// Each account takes a separate model.
 const MOST_ACCOUNTS: usize = 8;
 
 /// The answer.

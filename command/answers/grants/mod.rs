@@ -429,7 +429,7 @@ impl GrantRow {
     }
 }
 
-/// Of so many grants at most all is shown.
+/// The most grants that are shown in full.
 const MOST: usize = 10;
 
 /// The columns for people.

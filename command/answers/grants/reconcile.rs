@@ -337,7 +337,7 @@ fn each(
     })
 }
 
-/// Writes the file beside the ledger, with its owner where root does it, readable by nobody else.
+/// Writes the file next to the ledger, with the ledger's owner if root does it, readable by nobody else.
 fn write(path: &Path, ledger: &Path, text: &str) -> Result<(), Error> {
     let failed = |error: io::Error| Error::of_output(path, &error);
     let owner = if own_uid() == 0 { Some(fs::metadata(ledger).map_err(failed)?) } else { None };

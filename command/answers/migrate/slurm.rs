@@ -18,7 +18,7 @@ use crate::answers::what_if::{of_model, Changes, Group, Plugin, Settings, Weight
 use crate::error::Error;
 use crate::model::{Algorithm, Model, Options};
 
-/// So many who rise, and who fall, are named.
+/// How many who rise, and who fall, are named.
 const NAMED: usize = 5;
 
 /// The queue of a snapshot under stock, and under the lines of the answer.

@@ -124,5 +124,5 @@ pub fn ahead(ahead: &[Ahead]) -> Table {
     table
 }
 
-/// So many accounts are named; JSON has all.
+/// How many accounts are named; JSON has all.
 const NAMED: usize = 8;

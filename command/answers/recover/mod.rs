@@ -362,7 +362,7 @@ struct Look<'l> {
 }
 
 impl Look<'_> {
-    /// The factor after so many seconds, without a reset.
+    /// The factor after this number of seconds, without a reset.
     fn factor(&self, after: i64) -> f64 {
         let Model { config, shares, .. } = self.model;
         let shares = shares.with_usage(config, self.tree, self.book, &self.course.usage(after));

@@ -14,7 +14,7 @@ use crate::files;
 use crate::output::escape::csv;
 use crate::output::{Form, Table, Terminal};
 
-/// Writes them to a directory, which is made where there is none.
+/// Writes them to a directory, which is created if it does not exist.
 ///
 /// # Errors
 /// A file cannot be written.

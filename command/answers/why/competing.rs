@@ -116,5 +116,5 @@ pub(super) fn sentence(jobs: usize, sharing: &[Sharing]) -> String {
     )
 }
 
-/// So many partitions are named; JSON has all.
+/// How many partitions are named; JSON has all.
 const NAMED: usize = 4;

@@ -87,7 +87,7 @@ pub fn of(
     levers
 }
 
-/// The place in its partition with so much more priority.
+/// The place in its partition with this much more priority.
 fn rank_with(model: &Model<'_>, queue: &WholeQueue, at: usize, slot: &Slot, gain: f64) -> usize {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
     let priority = slot.priority.saturating_add(gain as u32);

@@ -37,7 +37,7 @@ pub struct UsedBy {
     pub used: f64,
 }
 
-/// So many are named.
+/// How many are named.
 const NAMED: usize = 5;
 
 impl LimitInForce {

@@ -61,7 +61,7 @@ pub struct Competitor {
     pub tickets: Option<f64>,
 }
 
-/// So many competitors are named.
+/// How many competitors are named.
 const NAMED: usize = 5;
 
 /// All levels of an association.

@@ -8,10 +8,10 @@ use crate::answers::About;
 use crate::output::numbers::{count, ordinal};
 use crate::output::{Page, Terminal};
 
-/// So many limits are named.
+/// How many limits are named.
 const LIMITS: usize = 2;
 
-/// So many partitions of a job are named.
+/// How many partitions of a job are named.
 const PLACES: usize = 2;
 
 /// Columns of one line where the terminal has no end.

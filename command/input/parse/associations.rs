@@ -82,7 +82,7 @@ pub fn all(text: &str) -> AssociationsRead {
     found
 }
 
-/// Lines that hold nothing; and those of limits by account or user, that 24.05 and later print on lines of their own.
+/// Lines that hold nothing; and those of limits by account or user, which 24.05 and later print on separate lines.
 fn is_heading(line: &str) -> bool {
     let line = line.trim();
     line.is_empty()

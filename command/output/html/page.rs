@@ -72,7 +72,7 @@ impl Page {
         self.with(html! { p { (Shown(text)) } })
     }
 
-    /// What has to be known before the rest is believed.
+    /// What a reader must know before believing the rest.
     #[must_use]
     pub fn warning(self, text: &str) -> Self {
         self.with(html! { p.warning { (Shown(text)) } })

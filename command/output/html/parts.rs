@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::output::page::Part;
 use crate::output::table;
 
-/// So many rows of a table are in a page; more of them make it slow.
+/// How many rows of a table are in a page; more make it slow.
 const SHOWN: usize = 5000;
 
 /// The page of an answer.

@@ -202,7 +202,7 @@ fn against(band: &Band) -> String {
     format!("{} {} than", percent(part.abs()), if part < 0.0 { "less" } else { "more" })
 }
 
-/// The largest number of reasons with a row of their own.
+/// The largest number of reasons with separate rows.
 const REASONS: usize = 12;
 
 /// What decided the starts of jobs, and what became of it.

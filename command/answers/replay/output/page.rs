@@ -15,7 +15,7 @@ const POLICIES: usize = 3;
 
 const DAY: i64 = 86_400;
 
-/// So many accounts have charts; the tables have all.
+/// How many accounts have charts; the tables have all.
 const CHARTS: usize = 8;
 
 /// Makes the page.

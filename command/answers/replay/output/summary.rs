@@ -10,10 +10,10 @@ use crate::answers::replay::answer::measures::{self, Measure};
 use crate::answers::replay::answer::{Change, Comparison, Past, Policy, Replay};
 use crate::output::numbers::{count, percent, seconds, span};
 
-/// So many of those that gain or pay are named.
+/// How many of those that gain or pay are named.
 const NAMED: usize = 3;
 
-/// So many of whom nothing can be said are named.
+/// How many are named that cannot be judged.
 const SILENT: usize = 8;
 
 /// A headline, sentences, and warnings.

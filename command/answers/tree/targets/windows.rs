@@ -71,7 +71,7 @@ impl Windows {
     }
 }
 
-/// What a row is of: hours are compared with nothing, and shown beside all usage.
+/// What a row is of: hours are compared with nothing, and shown next to all usage.
 fn key(listed: &Listed) -> (Whose, Of) {
     let of = match of(listed).0 {
         Of::Hours => Of::All,

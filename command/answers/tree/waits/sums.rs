@@ -73,7 +73,7 @@ struct Node {
     sum: Sum,
 }
 
-/// Today's tree, and beside it what has jobs and is not in it. Who is above stands before who is below.
+/// Today's tree, and what has jobs but is not in it. Parents come before children.
 #[derive(Clone, Debug, Default)]
 pub struct Forest {
     nodes: Vec<Node>,

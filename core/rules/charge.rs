@@ -123,8 +123,8 @@ impl Rates {
     }
 }
 
-/// What one job adds in one cycle, all factors included. The decayed amounts are for associations and
-/// QOSes, the others for QOSes with the flag `NoDecay`.
+/// What one job adds in one cycle, all factors included. The decayed amounts are for associations and QOS, the others for QOS with the flag
+/// `NoDecay`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Amounts {
     /// Wall clock seconds; also, times a count, what is added to the usage of a TRES.
@@ -154,8 +154,8 @@ impl Amounts {
     }
 }
 
-/// TRES seconds that a job with `count` of a TRES had used when the last cycle ran, to be taken back after a
-/// restart, when its whole reservation was added again. 0 for a job that started later.
+/// TRES seconds that a job with `count` of a TRES had used when the last cycle ran. They are subtracted after a restart, which has added
+/// its whole reservation again. 0 for a job that started later.
 pub fn released_before_restart(count: u64, usage_factor: Option<f64>, start: i64, last_ran: i64) -> u64 {
     if count == NO_CONSUME || start > last_ran {
         return 0;

@@ -29,8 +29,8 @@ const TOLERANCE: f64 = 1e-9;
 /// slurmctld saves usage with six decimals, so after a restart each number may be less by the last of them.
 const SAVED: f64 = 1e-6;
 
-/// The associations whose own usage was reset since `before`, each with what slurmctld has charged to it since that reset; `ended` has
-/// what jobs that ended were charged since `before`.
+/// The associations whose own usage was reset since `before`, each with what slurmctld has charged to it since that reset. `ended` has the
+/// charges since `before` of jobs that ended.
 pub fn resets(before: &Remembered, now: &[Seen], ended: &Charged) -> Vec<(u32, f64)> {
     if before.is_empty() {
         return Vec::new();

@@ -84,8 +84,8 @@ pub(super) struct TallyRow {
 pub struct Tally {
     windows: Option<Windows>,
     pub(super) rows: Vec<TallyRow>,
-    /// By place and age, what is in other windows than the current one, which is nothing here. As large as the sums are, however many jobs
-    /// have run through however many windows.
+    /// By place and age, the amounts in windows other than the current one, whose entry is empty. As large as the sums, however many jobs
+    /// ran through however many windows.
     pub(super) older: Vec<Vec<f64>>,
     /// What is added by column, as many amounts for each place.
     columns: Vec<f64>,

@@ -69,8 +69,8 @@ impl Windows {
         0
     }
 
-    /// Splits `run` seconds from `start` on by the windows in which they fall: calls `each` with the age of a window, 0 for the
-    /// current one, and the seconds in it. What is older than all that count is left out; what is in the future is in the current.
+    /// Splits `run` seconds from `start` on by windows: calls `each` with the age of a window, 0 for the current one, and the seconds in
+    /// it. Seconds older than all windows that count are left out; seconds in the future belong to the current one.
     #[allow(clippy::cast_precision_loss)] // seconds, exact over 285 million years
     pub fn split(&self, start: i64, run: f64, mut each: impl FnMut(usize, f64)) {
         if self.behind || start.div_euclid(self.length) >= self.newest {

@@ -62,8 +62,8 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// Takes a QOS: its name, whether it has the flag `EnforceUsageThreshold`, and its `UsageThreshold`, where it has one. With `caps_stop`
-    /// there are caps that stop jobs.
+    /// Takes a QOS: its name, whether it has the flag `EnforceUsageThreshold`, and its `UsageThreshold`, if any. `caps_stop`: some caps
+    /// stop jobs.
     pub fn take(&mut self, name: &str, is_enforced: bool, threshold: Option<f64>, caps_stop: bool) {
         let enforced = threshold.filter(|_| is_enforced);
         let stops = enforced.is_some_and(|threshold| threshold > 0.0 && threshold <= LARGEST_THRESHOLD);
@@ -214,8 +214,8 @@ impl Settings {
 }
 
 impl Beside {
-    /// What is odd in slurm.conf alone, where a plugin computes fair-share. `has_points`: jobs have points, which are no fair-share. `in_windows`:
-    /// usage for shares is in windows, which the half-life has no part in.
+    /// What is odd in slurm.conf alone if a plugin computes fair-share. `has_points`: jobs have points, which are no fair-share.
+    /// `in_windows`: usage for shares is in windows, which the half-life does not affect.
     pub fn advice(&self, has_points: bool, in_windows: bool) -> Vec<Advice> {
         let rules = [
             self.weights(has_points),

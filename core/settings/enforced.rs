@@ -29,7 +29,8 @@ impl Enforced {
     }
 }
 
-/// `AccountingStorageEnforce` with all that its words imply, as `scontrol show config` has it: slurm.conf may have `safe` alone, or a number.
+/// `AccountingStorageEnforce` with all that its words imply, as `scontrol show config` prints it: slurm.conf may have `safe` alone, or a
+/// number.
 pub fn in_full(words: &str) -> BTreeSet<&'static str> {
     let implied = |word: &str| -> &'static [&'static str] {
         match word.trim().to_ascii_lowercase().as_str() {

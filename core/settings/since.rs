@@ -2,7 +2,7 @@
 
 use super::text::{self, Pair, Statement};
 
-/// Versions, oldest first, with what each brought: settings, `Setting.Attribute` that came after its setting, `Setting=word` likewise.
+/// Versions, oldest first, with what each brought: settings, and any `Setting.Attribute` or `Setting=word` that came after its setting.
 pub const SINCE: [(&str, &[&str]); 3] = [
     ("0.1.0", &["ActiveJobs"]),
     (

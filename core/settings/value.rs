@@ -98,8 +98,8 @@ pub enum Value {
     Text(String),
 }
 
-/// A date and time of day without a time zone: the one of the controller's clock is meant. Ordered by time, so that
-/// it can be compared with the current local time taken apart.
+/// A date and time of day without a time zone, in that of the controller's clock. Dates are ordered by time, so that they can be compared
+/// with the parts of the current local time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date {
     /// Gregorian year, 1970 to 9999.

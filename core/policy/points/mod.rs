@@ -410,8 +410,7 @@ impl Points {
         self.named.groups()
     }
 
-    /// The names in all lines that name objects, and whether there are users, accounts and groups of that name, as of the last
-    /// [`Self::learn`].
+    /// The names in all lines that name objects, and whether users, accounts and groups of that name exist, as of the last [`Self::learn`].
     pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
         self.named.all(|kind, name| self.associations.has(kind, name))
     }

@@ -273,8 +273,8 @@ impl Pools {
         JobTickets { overridden, ..tickets }
     }
 
-    /// Hands out the tickets of a cycle, after those of the associations have been. `tickets` gets those of each waiting job, in
-    /// their order. `running`: those that run, each once.
+    /// Hands out the tickets of a cycle, after those of the associations. `tickets` gets those of each waiting job, in the order of the
+    /// jobs. `running` has each running job once.
     pub fn distribute(
         &mut self,
         tree: &ShareTree,

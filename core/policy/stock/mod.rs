@@ -60,13 +60,13 @@ impl Algorithm {
 
 /// What each association of a tree shows, by [`Node::index`].
 ///
-/// `usage` is the raw (decayed) usage by [`Node::index`], in seconds of the billable TRES, as `RawUsage` of sshare but with its
-/// fraction. NaN, negative and missing values count as 0. That of an account need not be the sum of those below it.
+/// `usage` is the raw (decayed) usage by [`Node::index`], in seconds of the billable TRES, as `RawUsage` of sshare but with its fraction.
+/// NaN, negative and missing values count as 0. That of an account need not be the sum of those below it.
 ///
-/// The order of siblings makes a difference in one case: of accounts with the same `LevelFS` in Fair Tree the earlier one is better off
-/// (Slurm's page says that they are merged, but they are not). The order that counts is that in which slurmctld read them from the database: by `lft` up to Slurm 23.02, by `lineage` later, as
-/// `sacctmgr show assoc format=lft` or `format=lineage` has them. After an association was added while slurmctld ran, and up to 23.02,
-/// it is that of sshare until the next start: users by name, then accounts by name.
+/// The order of siblings matters in one case: of accounts with the same `LevelFS` in Fair Tree the earlier one is better off (Slurm's page
+/// says that they are merged, but they are not). It is the order in which slurmctld read them from the database: by `lft` up to Slurm
+/// 23.02, by `lineage` later, as `sacctmgr show assoc format=lft` or `format=lineage` has them. Up to 23.02, once an association was added
+/// while slurmctld ran, it is that of sshare until the next start: users by name, then accounts by name.
 pub fn standings(tree: &ShareTree, usage: &[f64], algorithm: Algorithm) -> Vec<Shown> {
     let site = Site::new(tree, usage);
     match algorithm {

@@ -141,8 +141,8 @@ impl Grant {
         self.adjusts.iter().filter(move |adjust| (first..last).contains(&adjust.at) && adjust.at <= at)
     }
 
-    /// How it stands at a time, with the usage of each period in whole seconds of the unit, the first period first; what is missing is 0. `None` outside of
-    /// the grant.
+    /// How it stands at a time, with the usage of each period in whole seconds of the unit, the first period first; missing periods count
+    /// 0. `None` outside the grant.
     pub fn standing(&self, used: &[i128], at: i64) -> Option<GrantStanding> {
         let period = self.periods.at(at)?;
         let parts = match &self.rule {

@@ -1,4 +1,4 @@
-//! One page.
+//! Builds one page.
 
 use base64::prelude::{Engine, BASE64_STANDARD};
 use maud::{html, Markup, PreEscaped, DOCTYPE};

@@ -1,4 +1,4 @@
-//! How priorities come about, as `PriorityType` and `PriorityFlags` say.
+//! The priority algorithm that `PriorityType` and `PriorityFlags` select.
 
 use multifactor2_core::policy::stock;
 use multifactor2_snapshot::Snapshot;

@@ -1,7 +1,7 @@
-//! Settings of multifactor2 that nobody gave.
+//! Infers settings of multifactor2 that nobody gave.
 //!
-//! No command of Slurm shows them. What they lead to is shown, though: the fair-share factor of every user and job. Settings that give all of
-//! these are as good as known for the question at hand, so they are taken, and a sentence says so. Where they do not, nothing is taken.
+//! No command of Slurm shows them, but their effect shows: the fair-share factor of every user and job. If a set of settings reproduces all
+//! these factors, it is used, and a sentence says so. Otherwise nothing is assumed.
 
 use std::path::Path;
 

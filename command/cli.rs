@@ -1,4 +1,4 @@
-//! What can be asked: the command line. What each question takes stands with it in `answers`.
+//! The command line: which questions can be asked. The arguments of each question are with it in `answers`.
 
 // What is printed has no backticks.
 #![allow(clippy::doc_markdown)]

@@ -1,4 +1,4 @@
-//! Why there is no answer, and with which status the program ends then.
+//! Why there is no answer, and the exit status for it.
 
 use std::fmt;
 use std::path::Path;

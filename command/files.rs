@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all: under another name in the same directory first, and then renamed. A reader meanwhile sees the old one.
+//! Writes files whole or not at all: first under another name in the same directory, then renamed. Meanwhile a reader sees the old one.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};

@@ -1,8 +1,9 @@
-//! What `multifactor2` answers: why a job has its priority, how the queue stands, and what would be if something changed.
+//! Answers of `multifactor2`: why a job has its priority, how the queue stands, and what a change would do.
 //!
-//! One way leads to every answer: [`input`] gives a [`Snapshot`](multifactor2_snapshot::Snapshot), from Slurm's commands, from files or from
-//! the plugin; [`model`] computes priorities from it with the engine that the plugin runs; [`answers`] has one file or folder a question, with what it takes, how it is answered and how that is shown; [`output`]
-//! has what texts, tables and pages are made of. [`options`] are those that several questions have, [`cli`] is the program, [`run`] prints.
+//! Every answer takes the same way. [`input`] gives a [`Snapshot`](multifactor2_snapshot::Snapshot), from Slurm's commands, from files or
+//! from the plugin. [`model`] computes priorities from it with the engine that the plugin runs. [`answers`] has one file or folder per
+//! question, with its arguments, its answer and how that is shown. [`output`] has the parts of texts, tables and pages. [`options`] are
+//! those that several questions share, [`cli`] is the program, [`run`] prints.
 
 pub mod algorithm;
 pub mod answers;

@@ -1,5 +1,5 @@
-//! What is made from the program itself: manual pages, completions, schemas of answers, and the table of docs/command.md. All but the
-//! table is made when the command is built (`multifactor2 generate DIR`) and installed with it, below share.
+//! Generates files from the program itself: manual pages, completions, schemas of answers, and the table of docs/command.md. The build
+//! makes all but the table (`multifactor2 generate DIR`), and they are installed below share.
 
 use std::path::Path;
 use std::{fs, io};

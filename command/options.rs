@@ -1,4 +1,4 @@
-//! Options that several questions have, and what they ask for. A question flattens those that it uses.
+//! Options that several questions share, and what they select. A question flattens those that it uses.
 
 // What a flattened field says, clap would print.
 #![allow(missing_docs)]
@@ -175,7 +175,7 @@ fn time(text: &str, snapshot: &Snapshot) -> Result<i64, Error> {
     date(text).ok_or_else(bad)
 }
 
-/// `YYYY-MM-DD[Thh:mm[:ss]]` in the zone of who asks, or seconds since 1970.
+/// `YYYY-MM-DD[Thh:mm[:ss]]` in the user's zone, or seconds since 1970.
 pub fn date(text: &str) -> Option<i64> {
     if let Ok(seconds) = text.parse::<u32>() {
         return Some(i64::from(seconds));
@@ -184,8 +184,8 @@ pub fn date(text: &str) -> Option<i64> {
     dates::seconds(&date, &TimeZone::system())
 }
 
-/// The name of who asks: that of the uid. The environment says it only where nobody knows the uid, as `su` and `sudo` may leave the name of
-/// somebody else there.
+/// The name of the user who asks: that of the uid. The environment decides only if the uid has no name, because `su` and `sudo` may leave
+/// another user's name there.
 ///
 /// # Errors
 /// Nothing says it.

@@ -1,4 +1,4 @@
-//! What is being done, on a terminal: one line on standard error after the first second, cleared at the end.
+//! Shows on a terminal what is being done: one line on standard error after the first second, cleared at the end.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};

@@ -1,4 +1,4 @@
-//! From the command line to what is printed.
+//! Takes a command line and produces what is printed.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A job that could be submitted: options of sbatch(1), and the record that slurmctld would have of it.
+//! A job that could be submitted: the options of sbatch(1), and the record that slurmctld would have of it.
 
 use clap::{Args, Parser};
 use multifactor2_snapshot::records::{Association, Job, Partition};
@@ -327,16 +327,16 @@ fn partitions(snapshot: &Snapshot) -> String {
 /// The partition of a name.
 ///
 /// # Errors
-/// There is none.
+/// No partition has that name.
 pub fn partition_named<'s>(snapshot: &'s Snapshot, name: &str) -> Result<&'s Partition, Error> {
     let found = snapshot.partitions.iter().find(|partition| partition.name == name);
     found.ok_or_else(|| format!("there is no partition {name}: give one of {}", partitions(snapshot)).into())
 }
 
-/// Looks whether there is a QOS of a name, where any can be seen.
+/// Checks that a QOS of a name exists, if any can be seen.
 ///
 /// # Errors
-/// There is none.
+/// No QOS has that name.
 pub fn is_qos(snapshot: &Snapshot, name: &str) -> Result<(), Error> {
     if snapshot.qos.is_empty() || snapshot.qos.iter().any(|qos| qos.name == name) {
         return Ok(());
@@ -371,10 +371,10 @@ fn accounts(of_user: &[&Association]) -> String {
     accounts.join(", ")
 }
 
-/// The association of a user in an account, of the partition where there is one for it.
+/// The association of a user in an account, for the partition if one exists for it.
 ///
 /// # Errors
-/// There is none.
+/// There is no association.
 pub fn association_in<'s>(
     snapshot: &'s Snapshot,
     user: &str,
@@ -395,7 +395,7 @@ pub fn association_in<'s>(
 /// The associations of a user.
 ///
 /// # Errors
-/// There is none.
+/// There are no associations.
 pub fn associations_of<'s>(snapshot: &'s Snapshot, user: &str) -> Result<Vec<&'s Association>, Error> {
     let found: Vec<&Association> = snapshot
         .associations

@@ -1,11 +1,11 @@
-//! Books: partitions with separate usage, and perhaps separate shares (`Book` lines).
+//! Books: partitions with separate usage and, if wanted, separate shares (`Book` lines).
 //!
-//! The shape of the association tree is the same for all books, and so is the place of an association in it ([`Node`]): only shares,
-//! usage and who waits differ. Each book has its own distribution and its own best user. All partitions that are in no book are
-//! the default book; where there are no lines, that is all there is.
+//! All books have the same association tree, and an association has the same place in it ([`Node`]). Only shares, usage and waiting jobs
+//! differ. Each book has its own distribution and its own best user. Partitions in no book form the default book, which is the only one
+//! without `Book` lines.
 //!
-//! With `ActiveJobs=startable` there are more, one for each partition where jobs wait that only the state of the partition or of nodes, or a
-//! reservation, keeps from starting: see [`ClosedPartitions`].
+//! `ActiveJobs=startable` adds books: one for each partition with jobs that wait only because of the state of the partition or of nodes, or
+//! because of a reservation. See [`ClosedPartitions`].
 
 use std::sync::Arc;
 
@@ -94,10 +94,11 @@ impl BookSet {
     }
 }
 
-/// The partitions where jobs wait that could start if the partition or nodes were up, or a reservation over. Those of each compete among
-/// themselves, by shares and usage of the book of the partition, so that their order is right when it opens; nobody else competes with them.
+/// The partitions with waiting jobs that could start if the partition or nodes were up, or a reservation over. The jobs of each partition
+/// compete among themselves, by shares and usage of the partition's book, so that their order is right when it opens. Nobody else competes
+/// with them.
 ///
-/// There are 32 competitions at most, which bounds the work of a cycle: the 32nd partition and all behind it have one together.
+/// There are at most 32 competitions, which bounds the work of a cycle: the 32nd partition and all after it share one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClosedPartitions {
     /// In the order in which they were met; from the 32nd on all with the last book.
@@ -147,7 +148,7 @@ impl ClosedPartitions {
         self.all.get(at).filter(|known| known.is_down).map(|_| BookAt::closed(at))
     }
 
-    /// The book of lines that the book of a closed partition goes by; any other goes by itself.
+    /// For a closed partition's book, the book of the lines that it takes shares and usage from; any other book is its own.
     pub fn of(&self, book: BookAt) -> BookAt {
         book.closed_at().and_then(|at| self.all.get(at)).map_or(book, |known| known.of)
     }
@@ -164,7 +165,7 @@ impl ClosedPartitions {
 struct OwnShares {
     /// By account, in small letters.
     accounts: FxHashMap<String, u32>,
-    /// Those of all others beside one of these.
+    /// Shares of every other account that is a sibling of one of these.
     others: u32,
 }
 
@@ -224,7 +225,7 @@ impl BookLines {
         self.names.is_empty()
     }
 
-    /// Some have shares of their own.
+    /// Some have separate shares.
     pub fn has_shares(&self) -> bool {
         self.shares.iter().any(Option::is_some)
     }
@@ -309,8 +310,8 @@ impl Books {
         }
     }
 
-    /// Takes the closed partitions, each with a book that goes by that of its lines. Nobody waits there until that is noted, and nothing is
-    /// distributed.
+    /// Takes the closed partitions, each with a book that takes shares and usage from that of its lines. Nobody waits there until that is
+    /// noted, and nothing is distributed.
     pub fn close(&mut self, partitions: &ClosedPartitions) {
         let book = |(book, _)| {
             let Book { tree, fair_share, pools, .. } = self.get(partitions.of(book));
@@ -390,7 +391,7 @@ impl Books {
         books.fold(BookSet::default(), |set, (book, _)| set.and(BookSet::one(book)))
     }
 
-    /// Distributes the tickets of every book anew; `usage` is what the tree of a book of lines goes by, by [`Node::index`].
+    /// Distributes the tickets of every book. `usage` is what the tree of a book of lines uses, by [`Node::index`].
     pub fn distribute<'u>(&mut self, usage: impl Fn(BookAt) -> &'u [f64]) {
         for (at, book) in (0..).map(BookAt).zip(self.iter_mut()) {
             book.fair_share.distribute(&book.tree, usage(at), &book.waiting);

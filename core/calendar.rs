@@ -1,10 +1,10 @@
 //! `PriorityUsageResetPeriod`: when all usage is set to 0, in the local calendar.
 //!
-//! Core asks no clock and knows no time zone: the caller brings a [`Calendar`]. Inside slurmctld it is that of the C library, elsewhere
-//! one that takes the zone as a value.
+//! Core has no clock and no time zone: the caller brings a [`Calendar`]. Inside slurmctld it is the C library's, elsewhere one that takes
+//! the zone as a value.
 //!
-//! Days are counted in the calendar, not in seconds: where stock adds 24 hours to midnight it arrives at 23:00 of the same day when
-//! clocks are set back in autumn, and with daily resets it then resets in every cycle for a day.
+//! Days are counted in the calendar, not in seconds. Stock adds 24 hours to midnight, which is 23:00 of the same day when clocks are set
+//! back in autumn. With daily resets it then resets in every cycle for a day.
 
 /// A day of the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub trait Calendar {
     /// The day that a time, in seconds since 1970, falls in; `None` where the calendar does not reach so far.
     fn day(&self, at: i64) -> Option<Day>;
 
-    /// Midnight at the beginning of the day that is so many days after the first of a month (1 to 12), in seconds since 1970; `None` where
-    /// the calendar does not reach so far.
+    /// Midnight at the beginning of the day that is `days` after the first of a month (1 to 12), in seconds since 1970; `None` if the
+    /// calendar does not reach that far.
     fn midnight(&self, year: i32, month: u8, days: i32) -> Option<i64>;
 
     /// How many seconds local clocks are ahead of UTC at a time; `None` where the calendar does not reach so far.
@@ -80,7 +80,7 @@ impl ResetPeriod {
         !matches!(self, Self::None | Self::Now)
     }
 
-    /// The first reset after a time, in seconds since 1970 (`_next_reset` in `priority_multifactor.c`); `None` where there is none.
+    /// The first reset after a time, in seconds since 1970 (`_next_reset` in `priority_multifactor.c`); `None` without resets.
     pub fn next(self, after: i64, calendar: &impl Calendar) -> Option<i64> {
         let today = calendar.day(after)?;
         let month_on = |months: u8| match today.month + months {
@@ -97,8 +97,8 @@ impl ResetPeriod {
         }
     }
 
-    /// The same after a time that may be long ago: days and weeks that were missed until `now`, while slurmctld was down, come to the
-    /// latest of them.
+    /// The same after a time that may be long ago: of the days and weeks that were missed until `now`, while slurmctld was down, only the
+    /// latest counts.
     pub fn next_or_missed(self, last: i64, now: i64, calendar: &impl Calendar) -> Option<i64> {
         let next = self.next(last, calendar)?;
         let latest = match self {
@@ -113,7 +113,7 @@ impl ResetPeriod {
     }
 }
 
-/// Midnight so many days after a day, or before it.
+/// Midnight `days` after a day, or before it.
 fn midnight(day: Day, days: i32, calendar: &impl Calendar) -> Option<i64> {
     calendar.midnight(day.year, day.month, i32::from(day.day) - 1 + days)
 }

@@ -1,5 +1,5 @@
-//! Where every association stands before tickets are handed out: its usage, its distance from its share, and whether it takes
-//! part. This is what `sshare` shows and what all ticket policies use.
+//! Where every association stands before tickets are distributed: its usage, its distance from its share, and whether it takes part.
+//! `sshare` shows this, and all ticket policies use it.
 
 use crate::ties::same;
 use crate::tree::{at, Node, ShareTree};
@@ -42,12 +42,11 @@ enum Activity {
 }
 
 impl Competition {
-    /// Reads usage and who waits.
+    /// Reads usage and which users wait.
     ///
-    /// `usage` is the raw (decayed) usage by [`Node::index`], in any unit, or the dominant shares; NaN and negative values count as
-    /// 0, as do missing ones, infinity as the largest number. Each is compared with the root's only: that of an account need not be the
-    /// sum of those below it. `waiting` is the number of waiting jobs by
-    /// [`Node::index`], looked at for users only.
+    /// `usage` is the raw (decayed) usage by [`Node::index`], in any unit, or the dominant shares. NaN, negative and missing values count
+    /// as 0, infinity as the largest number. Each value is compared with the root's only, so that of an account need not be the sum of
+    /// those below it. `waiting` is the number of waiting jobs by [`Node::index`]; only users' count.
     pub fn read(&mut self, tree: &ShareTree, usage: &[f64], waiting: &[u32]) {
         self.read_usage(tree, usage);
         self.mark_active(tree, waiting);
@@ -91,9 +90,8 @@ impl Competition {
         self.usage_norm(node).max(USAGE_FLOOR * tree.shares_norm(node))
     }
 
-    /// F: S over `U_eff`, from 0 to 100; below 1 for associations that used more than their share. 0 where
-    /// S is 0. That of the fair-share parent for `Fairshare=parent`. Siblings for which it is equal on paper have the same to the last
-    /// bit, those at the ceiling too.
+    /// F: S over `U_eff`, from 0 to 100; below 1 for associations that used more than their share, and 0 if S is 0. With `Fairshare=parent`
+    /// it is that of the fair-share parent. Siblings with the same F on paper have the same to the last bit, even at the ceiling.
     pub fn level_fs(&self, tree: &ShareTree, node: Node) -> f64 {
         let node = competitor(tree, node);
         if let Some(parent) = tree.fair_share_parent(node) {

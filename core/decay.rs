@@ -1,5 +1,4 @@
-//! Half-life decay, in the same double arithmetic as stock priority/multifactor, so that switching between
-//! the two plugins changes no usage.
+//! Half-life decay, in the double arithmetic of stock priority/multifactor, so that switching between the two plugins changes no usage.
 
 /// The factor that usage loses per second: 1 − 0.693 / half-life, the first two terms of 2^(−1/half-life).
 ///
@@ -45,7 +44,7 @@ impl RunDecay {
         Self { factor, last: (0.0, 0.0) }
     }
 
-    /// What so many seconds count for.
+    /// What this number of seconds counts for.
     pub fn of(&mut self, seconds: f64) -> f64 {
         #[allow(clippy::float_cmp)] // the same seconds count for the same
         if seconds != self.last.0 {

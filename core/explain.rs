@@ -1,5 +1,5 @@
-//! Why a job has its priority and an association its tickets, in words: the log and every other answer say the same
-//! because they share these lines.
+//! Explains in words why a job has its priority and an association its tickets. The log and every other answer share these lines, so they
+//! say the same.
 
 use std::fmt::Write as _;
 

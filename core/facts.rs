@@ -1,6 +1,6 @@
-//! What a job, an association, a partition, a QOS is to us: plain values, read from wherever they are.
+//! The facts of a job, an association, a partition and a QOS as plain values, so that core need not know where they come from.
 //!
-//! The plugin reads them from slurmctld's records (`src/host/views.rs` says from which fields), others from files.
+//! The plugin reads them from slurmctld's records (`src/host/views.rs` says from which fields), the command and replays from files.
 
 use crate::rules::charge::NO_CONSUME;
 
@@ -24,7 +24,7 @@ pub struct Job {
     pub accrue_time: i64,
 }
 
-/// What keeps a job from starting that free nodes do not help against: what `ActiveJobs=startable` goes by.
+/// What keeps a job from starting even if nodes are free. `ActiveJobs=startable` uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
     /// The state of a partition.
@@ -104,7 +104,7 @@ pub struct Qos {
     pub priority: u32,
     /// The same in parts of the highest one.
     pub norm_priority: f64,
-    /// `UsageThreshold` as it is stored; negative or [`NO_VAL`] where it is not set.
+    /// `UsageThreshold` as it is stored; negative or [`NO_VAL`] if it is not set.
     pub usage_threshold: f64,
 }
 
@@ -167,7 +167,7 @@ pub struct Request<'a> {
     pub start_time: i64,
     /// It has started, and holds resources.
     pub holds: bool,
-    /// What only some components go by.
+    /// The facts that only some components use.
     pub course: Course,
 }
 

@@ -1,12 +1,11 @@
-//! The heart of `priority/multifactor2`: shares, tickets, decay, usage charges, priorities, and the plugin's own settings.
+//! The engine of `priority/multifactor2`: shares, tickets, decay, usage charges, priorities, and the plugin's settings.
 //!
-//! Everything here works on plain values, knows nothing of Slurm's records, locks or log, and can be used, tested and
-//! measured without a cluster: the plugin, the commands, the fuzzers and the benchmarks link it. Nothing of the arithmetic
-//! panics, loops for ever or returns NaN or an infinity, whatever the input; nothing of it allocates in a cycle once its
-//! buffers have grown to the size of the site.
+//! Everything here works on plain values and knows nothing of Slurm's records, locks or log. So the plugin, the command, the fuzzers and
+//! the benchmarks all link it, and it runs without a cluster. Whatever the input, the arithmetic never panics, loops for ever, or returns
+//! NaN or an infinity. In a cycle it allocates nothing once its buffers have grown to the size of the site.
 //!
-//! **Shares, tickets, fair-share.** Two accounts with 60 and 40 shares; the first has used 3/4 of all. Tickets follow S·F, F is S over the
-//! part of the usage:
+//! **Shares, tickets, fair-share.** Two accounts have 60 and 40 shares; the first has used 3/4 of all. Tickets are proportional to S·F,
+//! where F is S over the account's part of the usage:
 //!
 //! ```
 //! use multifactor2_core::{FairShare, NodeSpec, ShareTree};
@@ -32,7 +31,7 @@
 //! assert!((fair_share.priority(alice) - 0.75).abs() < 1e-12);
 //! ```
 //!
-//! **Points.** What a job has by the priority function of Maui, from lines of `multifactor2.conf`:
+//! **Points.** The priority function of Maui, configured by lines of `multifactor2.conf`:
 //!
 //! ```
 //! use multifactor2_core::policy::points::{Points, PointsJob};
@@ -45,7 +44,7 @@
 //! assert_eq!(points.value(&job), 60);
 //! ```
 //!
-//! **A charge.** What a job of 4 billable CPUs adds in a cycle of five minutes, in which it has run for three:
+//! **A charge.** A job of 4 billable CPUs has run for three minutes of a cycle of five. It adds:
 //!
 //! ```
 //! use multifactor2_core::decay::RunDecay;

@@ -1,6 +1,6 @@
-//! Sorting where it is done seldom, such as for a file or for settings.
+//! Sorting for code that runs seldom, such as for a file or for settings.
 //!
-//! The library's sorts are compiled anew for each type, up to eight kilobytes each time. This one sorts places, and is there once.
+//! The library's sorts are compiled anew for each type, up to eight kilobytes each time. This one sorts indexes and is compiled once.
 
 use std::cmp::Ordering;
 

@@ -1,18 +1,18 @@
-//! Ties: numbers that are equal on paper are equal here, in whatever order they were worked out.
+//! Ties: makes numbers that are equal on paper equal here, in whatever order they were computed.
 //!
-//! A number with a fraction depends on the order of its arithmetic in the last bits. Where such numbers decide who comes first, two
-//! that are equal on paper must not differ by that. So what is compared uses one of these:
-//! - It is the rounded quotient of two whole numbers, or of numbers that are inputs: the same for all that have the same quotient.
-//!   So `LevelFS` of siblings is worked out ([`Competition::level_fs`](crate::competition::Competition::level_fs)), from shares
-//!   without what those of all siblings have in common ([`ShareTree`](crate::ShareTree)).
-//! - It is compared by its [`rank`]: `LevelFS` with its ceiling and, under `Distribution=strict`, with that of siblings, as usage itself may
-//!   have been added up in any order; tickets with those of the best; claims of override and functional tickets, tickets of pools that
-//!   come before, claims of `Dilution=tree`; usage with its target.
+//! The last bits of a number with a fraction depend on the order of its arithmetic. They must not decide which job comes first if two
+//! numbers are equal on paper. So each number that is compared uses one of these:
+//! - It is the rounded quotient of two whole numbers, or of numbers that are inputs, which is the same for all with the same quotient.
+//!   `LevelFS` of siblings is computed in this way ([`Competition::level_fs`](crate::competition::Competition::level_fs)), from shares
+//!   without their common factor ([`ShareTree`](crate::ShareTree)).
+//! - It is compared by its [`rank`]: `LevelFS` with its ceiling and, under `Distribution=strict`, with that of siblings, as usage itself
+//!   may be a sum in any order; tickets with those of the best; claims of override and functional tickets, tickets of earlier pools, claims
+//!   of `Dilution=tree`; usage with its target.
 //! - It is [`settled`] before it is rounded to a whole number: what fair-share adds to a priority, and points.
 //! - It is added up in a [`Sum`], which does not depend on the order.
 //!
-//! All other comparisons of numbers with a fraction decide between values that are the same where the two numbers are: a largest value,
-//! a limit, a clamp. And what stock `priority/multifactor` decides (`policy::stock`) is decided as it does.
+//! All other comparisons of numbers with a fraction decide between values that are the same if the two numbers are: a largest value, a
+//! limit, a clamp. `policy::stock` decides as stock `priority/multifactor` does.
 
 /// The last bits, which the order of arithmetic may change. What is left tells apart one part in 10^12; a priority has 32 bits.
 const BITS: u32 = 12;
@@ -23,8 +23,8 @@ pub const LAST_BITS: f64 = f64::EPSILON * (1 << BITS) as f64;
 /// Those that a number to be rounded loses: so few that it is not taken for another one.
 const SETTLED_BITS: u32 = 6;
 
-/// The nearest number without its very last bits: a whole number, or one with a half, where the arithmetic has missed it. Zero, infinity,
-/// NaN, and what is nearly zero or infinite, stay as they are.
+/// Clears the very last bits: gives the nearest whole or half number if the arithmetic has just missed it. Zero, infinity, NaN, and what is
+/// nearly zero or infinite, stay as they are.
 pub fn settled(number: f64) -> f64 {
     let bits = number.to_bits();
     let settled = f64::from_bits((bits + (1 << (SETTLED_BITS - 1))) >> SETTLED_BITS << SETTLED_BITS);

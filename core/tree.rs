@@ -1,14 +1,14 @@
 //! The association tree and its normalised shares.
 //!
-//! The shape changes only when an administrator changes associations, the usage changes in every cycle: so
-//! the shape is put once into flat arrays in pre-order (a parent always precedes its children), and every
-//! later question is one linear scan. [`FairShare`](super::FairShare) holds what changes.
+//! The shape changes only when an administrator changes associations, but usage changes in every cycle. So the shape is put once into flat
+//! arrays in pre-order (a parent always precedes its children), and every later question is one linear scan.
+//! [`FairShare`](super::FairShare) holds what changes.
 
 /// The value of raw shares that `Fairshare=parent` is stored as.
 pub const USE_PARENT: u32 = 0x7FFF_FFFF;
 
-/// The smallest positive normalised share. Thousands of levels of divided shares would underflow to zero and
-/// take everybody's tickets; below this value shares are no longer told apart.
+/// The smallest positive normalised share. Thousands of levels of divided shares would underflow to zero and take everybody's tickets;
+/// shares below this value all count alike.
 pub const SMALLEST_SHARE: f64 = 1e-300;
 
 const NOWHERE: u32 = u32::MAX;
@@ -210,14 +210,14 @@ impl ShareTree {
         at(&self.shares, node)
     }
 
-    /// S: the part of the whole cluster that the association is promised, from 0 to 1. That of its fair-share
-    /// parent for `Fairshare=parent`.
+    /// S: the part of the whole cluster that the association is promised, from 0 to 1. With `Fairshare=parent` it is that of the fair-share
+    /// parent.
     pub fn shares_norm(&self, node: Node) -> f64 {
         at(&self.shares_norm, node)
     }
 
-    /// Raw shares without what those of all siblings have in common; 0 for the root and for `Fairshare=parent`. Multiplying all shares
-    /// of a level changes none of them.
+    /// Raw shares without the common divisor of all siblings; 0 for the root and for `Fairshare=parent`. Multiplying all shares of a level
+    /// by a number changes none of them.
     pub fn claim(&self, node: Node) -> u32 {
         at(&self.claims, node)
     }

@@ -1,5 +1,5 @@
-//! Replays a recorded workload: who would have waited how long, and how near every account would have come to its share, under
-//! another policy.
+//! Replays a recorded workload under another policy: how long each job would have waited, and how close every account would have come to
+//! its share.
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | [`strategist`] | gives a user a twin, lets one of them play, and says what it gains |
 //! | [`measures`] | its results: waits, usage against shares |
 //!
-//! A replay is deterministic: it asks no clock, and the same input gives the same bytes. Users do not react in it: they submit
-//! when they did.
+//! A replay is deterministic: it has no clock, and the same input gives the same bytes. Users do not react in it: they submit when they
+//! did.
 
 #![forbid(unsafe_code)]
 

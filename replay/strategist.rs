@@ -1,15 +1,15 @@
-//! What a user gains who plays with the policy.
+//! What a user gains by gaming the policy.
 //!
-//! A user gets a **twin**: the same accounts, the same shares, the same work, submitted at the same times. The user plays a
-//! [`Strategy`], the twin does not. Both are in one replay, so that the machine, the others and chance are the same for both.
+//! A user gets a **twin**: the same accounts, the same shares, the same work, submitted at the same times. The user plays a [`Strategy`],
+//! the twin does not. Both are in one replay, so that the machine, the other users and chance are the same for both.
 //!
-//! - **Service**: CPU seconds that each has in the time in which both have jobs waiting (both are backlogged). When one of them waits
-//!   for nothing it cannot have more, and would only be caught up with.
+//! - **Service**: the CPU seconds that each has in the time in which both have jobs waiting (both are backlogged). A user without waiting
+//!   jobs cannot have more, and the other would only catch up.
 //! - **Gaming gain**: the service of the strategist over that of its twin. 1 means that it gains nothing. A replay in which nobody plays
-//!   ([`Strategy::Honest`]) says how much chance alone makes.
+//!   ([`Strategy::Honest`]) shows the effect of chance alone.
 //!
-//! - **Gain by entitlement**: the same of what each has in parts of its entitlement ([`fairness`]), over contended time. A user with shares in
-//!   two accounts is entitled to more, which is no play.
+//! - **Gain by entitlement**: the same ratio with the service of each as a part of its entitlement ([`fairness`]), over contended time. A
+//!   user with shares in two accounts is entitled to more, which is no gaming.
 //!
 //! The work of the user is there twice, so the machine is fuller than it was.
 
@@ -63,7 +63,7 @@ impl Strategy {
     /// By its name.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// No strategy has that name.
     pub fn named(name: &str) -> Result<Self, String> {
         let found = STRATEGIES.into_iter().chain([Self::Honest]).find(|strategy| strategy.name() == name);
         found.ok_or_else(|| {

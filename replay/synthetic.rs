@@ -1,10 +1,10 @@
-//! Workloads that are made from a seed: the same bytes every time.
+//! Makes workloads from a seed: the same bytes every time.
 //!
-//! Users belong to accounts, large ones and small ones; they come in bursts, by day more than by night. Sizes are powers of two, run
-//! times are spread over orders of magnitude, and time limits are guesses that are too long, mostly at round numbers. Jobs ask
-//! for `load` of the machine over the whole time.
+//! Users belong to large and small accounts and submit in bursts, by day more than by night. Sizes are powers of two, run times are spread
+//! over orders of magnitude, and time limits are guesses that are too long, mostly round numbers. Jobs request `load` of the machine over
+//! the whole time.
 //!
-//! [`Full`] makes those of a machine on which everybody always waits, for what policies do to shares and to those who play.
+//! [`Full`] makes a machine on which every user always waits, to show what policies do to shares and to users who game them.
 
 mod full;
 

@@ -1,4 +1,4 @@
-//! `scontrol show config`: a name, an equals sign, a value. Everything that is no such line is passed over.
+//! Reads `scontrol show config`: a name, an equals sign, a value. It skips every other line.
 
 use std::collections::BTreeMap;
 

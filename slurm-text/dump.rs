@@ -1,4 +1,4 @@
-//! A file of `sacctmgr dump`: accounts, users and their shares, and in dumps of 26.05 QOS.
+//! Reads a file of `sacctmgr dump`: accounts, users and their shares, and in dumps of 26.05 QOS.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! Lengths of time. Slurm has one way to write them and three ways to read a text, which disagree about a bare number and about words.
+//! Reads and writes lengths of time. Slurm writes them in one way and reads them in three, which disagree about a bare number and about
+//! words.
 //!
 //! | grammar | where | bare number | words |
 //! |---|---|---|---|
@@ -13,7 +14,7 @@ use multifactor2_core::settings::value::{Kind, Value};
 /// A length of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// So many seconds.
+    /// This number of seconds.
     Seconds(u64),
     /// Without end.
     Unlimited,

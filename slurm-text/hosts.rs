@@ -1,4 +1,4 @@
-//! Names of nodes as Slurm writes many at once: `n[1-3,7],gpu[01-02]`.
+//! Reads node lists as Slurm writes them: `n[1-3,7],gpu[01-02]`.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
-//! The texts of Slurm: what its commands print and its files say, read in one place for the command and for replays.
+//! Reads the texts of Slurm, what its commands print and its files say, in one place for the command and for replays.
 //!
-//! Any text may come. What cannot be read is left out and counted, never guessed, and nothing panics. Nothing here is linked into
-//! slurmctld: the plugin reads records, and its own files by `multifactor2_core::settings`.
+//! The input may be any text. What cannot be read is left out and counted, never guessed, and nothing panics. Nothing here is linked into
+//! slurmctld: the plugin reads records, and its own files through `multifactor2_core::settings`.
 
 pub mod config;
 pub mod dates;

@@ -1,5 +1,5 @@
-//! Reasons that are limits of associations and QOS. Slurm puts their names together from whose limit it is, over what, of what, and
-//! how that is counted, so one reader understands all of them.
+//! Reasons that are limits of associations and QOS. Slurm builds their names from whose limit it is, over what, of what, and how that is
+//! counted, so one reader understands all of them.
 
 /// The word of a reason, without details and brackets.
 pub fn word(shown: &str) -> &str {

@@ -1,4 +1,4 @@
-//! Lines, records of `Name=Value`, and single values in them.
+//! Reads lines, records of `Name=Value`, and single values in them.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -56,7 +56,7 @@ pub fn number(text: &str) -> Option<f64> {
     text.trim().parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
-/// A text, without the blanks around it; empty for what Slurm prints where there is none.
+/// A text, without the blanks around it; empty for what Slurm prints for none.
 pub fn text(text: &str) -> &str {
     match text.trim() {
         "(null)" | "N/A" => "",

@@ -25,7 +25,7 @@ impl<'t, F: Fn(&str) -> Option<&'t str>> Parameters<F> {
         Self { lookup, problems: Vec::new() }
     }
 
-    /// A text; `None` also for what Slurm prints where there is none.
+    /// A text; `None` also for what Slurm prints for none.
     pub fn text(&self, name: &str) -> Option<&'t str> {
         (self.lookup)(name).map(lines::text).filter(|text| !text.is_empty())
     }

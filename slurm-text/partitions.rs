@@ -1,4 +1,4 @@
-//! Partitions: `scontrol show partition`, with or without `-o`, and their lines in slurm.conf; and what the cluster has in all.
+//! Reads partitions from `scontrol show partition`, with or without `-o`, and from slurm.conf, and what the cluster has in all.
 
 use std::collections::BTreeSet;
 

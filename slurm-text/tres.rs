@@ -1,4 +1,4 @@
-//! Lists of TRES, amounts with units, and `TRESBillingWeights`.
+//! Reads lists of TRES, amounts with units, and `TRESBillingWeights`.
 
 use crate::lines::{number, MOST_NAMES};
 

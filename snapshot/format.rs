@@ -1,6 +1,6 @@
-//! A snapshot as a file: JSON lines. The first line says what the file is. Each kind of record has a line with its name and its columns,
-//! followed by one array a record, which ends with its last value that is not as by default. The last line counts them, so that half a
-//! file is noticed. docs/snapshot.md describes it.
+//! A snapshot as a file of JSON lines. The first line says what the file is. Each kind of record has a line with its name and its columns,
+//! followed by one array per record, which ends with its last value that is not the default. The last line counts the records, so that a
+//! truncated file is noticed. docs/snapshot.md describes the format.
 
 use std::fmt;
 use std::io::{self, BufRead, Read, Write};
@@ -24,7 +24,7 @@ pub const FORMAT: &str = "multifactor2-snapshot";
 /// The longest line that is read, in bytes: a file may come from anywhere.
 pub const LONGEST_LINE: u64 = 1 << 20;
 
-/// The most records that are read. A file of so many short ones takes some GB of memory.
+/// The most records that are read. A file of this many short ones takes some GB of memory.
 pub const MOST_RECORDS: u64 = 4_000_000;
 
 /// The lines that are no records, written and read by hand: a macro of serde for these alone costs the plugin's build more than the rest of
@@ -120,7 +120,7 @@ fn line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Writes a snapshot record by record, for whoever does not have all of them at once. Kinds may come in any order.
+/// Writes a snapshot record by record, for callers that do not have all of them at once. Kinds may come in any order.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,

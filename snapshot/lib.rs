@@ -1,10 +1,10 @@
-//! Everything that the priorities of a cluster are made of at one time: what the plugin knows of it, or what Slurm's commands tell.
+//! A snapshot: everything that determines the priorities of a cluster at one time, as the plugin or Slurm's commands report it.
 //!
-//! The plugin writes it, the command `multifactor2` reads it, or puts it together from Slurm's commands. So every answer uses one
-//! form, wherever it came from. [`records`] says what there is, [`format`](mod@format) how it is a file.
+//! The plugin writes it. The command `multifactor2` reads it, or assembles it from Slurm's commands. So every answer uses one form,
+//! whatever the source. [`records`] has the contents, [`format`](mod@format) the file.
 //!
-//! Names, units and ranges are those of slurm.conf(5), squeue(1), sprio(1) and sshare(1). Times are seconds since 1970, 0 where there
-//! is none. What is not known is `None`, or left out; nothing here is guessed.
+//! Names, units and ranges are those of slurm.conf(5), squeue(1), sprio(1) and sshare(1). Times are seconds since 1970, or 0 for none. What
+//! is unknown is `None` or left out; nothing here is guessed.
 
 pub mod format;
 pub mod records;

@@ -1,8 +1,8 @@
 //! The kinds of records of a [`Snapshot`](super::Snapshot). Each is one declaration: the struct, its columns in the file, and how a line is
-//! written and read. A column that a file does not have stays as by default; one that is not known here is passed over. So older and newer
-//! files can be read as long as [`VERSION`](super::format::VERSION) is the same.
+//! written and read. A column that a file lacks keeps its default, and an unknown column is skipped. So older and newer files can be read
+//! as long as [`VERSION`](super::format::VERSION) is the same.
 //!
-//! A row ends with its last value that is not as by default: columns that mostly are come last.
+//! A row ends with its last value that is not the default, so columns that mostly have the default come last.
 
 use std::fmt;
 

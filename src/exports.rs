@@ -1,7 +1,7 @@
-//! The C interface that slurmctld looks up: thin, one line each behind the panic wall.
+//! The C interface that slurmctld looks up: one line each, behind the panic wall.
 //!
-//! The union of what all supported releases require is exported; extra symbols are ignored. Which lock the
-//! host holds at each call is said with the method of [`Plugin`](crate::plugin::Plugin) that answers it.
+//! It exports the union of what all supported releases require; extra symbols are ignored. The method of [`Plugin`](crate::plugin::Plugin)
+//! that answers a call says which lock the host holds at that call.
 
 #![allow(non_upper_case_globals)] // the names are Slurm's
 

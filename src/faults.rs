@@ -1,8 +1,8 @@
-//! Faults on command, for the tests of the panic walls: only in builds with the feature `faults`.
+//! Injects faults to test the panic walls, in builds with the feature `faults` only.
 //!
-//! The environment variable `MULTIFACTOR2_FAULTS` names a file, read at every point. It holds the name of
-//! a point, which then panics each time it is passed, or `name:n`, the n-th time only. With `!` at the end
-//! the process is killed instead. The released plugin has neither the variable nor the points: [`point`] is empty there.
+//! The environment variable `MULTIFACTOR2_FAULTS` names a file, which is read at every point. The file holds the name of a point, which
+//! then panics each time it is passed, or `name:n`, for the n-th time only. A `!` at the end kills the process instead. The released plugin
+//! has neither the variable nor the points: [`point`] is empty there.
 
 #[cfg(feature = "faults")]
 mod armed {

@@ -1,4 +1,4 @@
-//! What the plugin is called, and which version it is.
+//! The name and the version of the plugin.
 
 use std::ffi::CStr;
 

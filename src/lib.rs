@@ -1,9 +1,9 @@
-//! Slurm's `priority/multifactor2`: fair-share by tickets that are handed down the account tree to those who
-//! have work waiting, proportional to shares times how far below its share an account or user is.
+//! Slurm's `priority/multifactor2`: fair-share by tickets. They flow down the account tree to the users with waiting jobs, in proportion to
+//! shares times how far an account or user is below its share.
 //!
-//! [`exports`] is the C interface that slurmctld looks up, [`plugin`] answers it, and [`host`] holds everything `unsafe` and
-//! all knowledge of Slurm's records. What is computed, and the settings, are in the crate `multifactor2-core`, which knows
-//! nothing of Slurm. `docs/architecture.md` has the picture.
+//! [`exports`] is the C interface that slurmctld looks up, [`plugin`] answers it, and [`host`] holds all `unsafe` code and all knowledge of
+//! Slurm's records. The crate `multifactor2-core` has the arithmetic and the settings, and knows nothing of Slurm. `docs/architecture.md`
+//! has the picture.
 
 pub mod exports;
 pub mod faults;

@@ -1,6 +1,6 @@
-//! Questions: one file or folder each, with what it takes, how it is answered, the schema of the answer, and how that is shown.
+//! The questions: one file or folder each, with its arguments, its answer, the schema of the answer, and how that is shown.
 //!
-//! A new one is a file here, and its line in `questions!`. What it has to have is [`Ask`]; without it nothing compiles.
+//! A new question is a file here and its line in `questions!`. It implements [`Ask`], or nothing compiles.
 
 use schemars::JsonSchema;
 use serde::Serialize;

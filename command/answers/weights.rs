@@ -1,9 +1,9 @@
-//! `multifactor2 weights`: `TRESBillingWeights` of partitions from what their nodes have, so that memory, CPUs and GPUs bill alike, and faster GPUs more. These
-//! are the "Modern" weights of the University of Maryland's page on priorities (UMIACS). Nothing is changed.
+//! `multifactor2 weights`: derives `TRESBillingWeights` of partitions from their nodes, so that memory, CPUs and GPUs bill alike, and
+//! faster GPUs more. These are the "Modern" weights of the University of Maryland's page on priorities (UMIACS). Nothing is changed.
 //!
-//! Memory has the weight 1 for a GB. Of a partition with M GB, C CPUs and GPUs of types, n of each with a factor f, a CPU has M / C and a GPU of a type
-//! M · f / Σ n f, rounded to whole numbers. Without GPUs a CPU has the rounded M / C divided by 10. A factor is the FP32 performance over that of the
-//! baseline, both rounded to one decimal, and that to two; at least 1.
+//! A GB of memory has the weight 1. Take a partition with M GB, C CPUs, and n GPUs of each type with a factor f. A CPU has the weight M /
+//! C, and a GPU of a type M · f / Σ n f, rounded to whole numbers. Without GPUs a CPU has the rounded M / C divided by 10. A factor is the
+//! FP32 performance over that of the baseline. Both are rounded to one decimal and their quotient to two; it is at least 1.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

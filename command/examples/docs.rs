@@ -1,4 +1,4 @@
-//! Writes what is made from the command into docs/command.md.
+//! Writes the generated parts of docs/command.md.
 
 use std::path::Path;
 use std::{fs, io};

@@ -1,5 +1,5 @@
-//! Writes a snapshot to standard output: the documented example, or with two numbers a random cluster of that many associations and
-//! waiting jobs, to try and to measure the command with.
+//! Writes a snapshot to standard output, to try and to measure the command with: the documented example, or a random cluster if the numbers
+//! of associations and waiting jobs are given.
 
 #[path = "../../tests/command/site.rs"]
 mod site;

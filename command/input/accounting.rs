@@ -1,7 +1,7 @@
-//! Jobs as sacct tells them, record by record, so that memory does not grow with them.
+//! Reads jobs from sacct record by record, so that memory does not grow with them.
 //!
-//! Users write what stands in some columns: any letter, also bars and ends of lines. So sacct divides columns by a text of chance,
-//! which nobody can have written. The last column that is asked for has no text of users.
+//! Users choose the text of some columns: any characters, including bars and line breaks. So sacct separates columns with a random text
+//! that nobody can have written. The last column requested has no text of users.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -1,7 +1,7 @@
-//! Other names for whatever a name may tell of people and projects.
+//! Replaces every name that may reveal people or projects.
 //!
-//! A name gets a number in the order in which associations were made, so that a second saved directory of the same cluster mostly
-//! gives the same. Nobody can compute a name back from its number.
+//! Names are numbered in the order in which associations were created, so that a second saved directory of the same cluster mostly gets the
+//! same numbers. Nobody can compute a name back from its number.
 
 use std::collections::HashMap;
 

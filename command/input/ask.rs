@@ -1,5 +1,5 @@
-//! Asks Slurm: each command once, one after the other, with nothing of the environment that would change what it prints, and within a
-//! time that is given. Side by side they would wait for slurmctld's locks, and hold up others: two at a time cost it a third more.
+//! Runs Slurm's commands: each once, one after another, within a given time, and without environment variables that would change their
+//! output. In parallel they would wait for slurmctld's locks and hold up others: two at a time cost slurmctld a third more.
 
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -80,7 +80,7 @@ impl Until {
     }
 }
 
-/// Asks for the configuration, which says what else is to be asked; `uid` is who asks.
+/// Asks for the configuration, which says what else to ask; `uid` is the user who asks.
 ///
 /// # Errors
 /// If it cannot be had: with what Slurm said, and what to do.

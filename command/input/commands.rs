@@ -1,12 +1,12 @@
-//! What is asked of Slurm, and in which form.
+//! The six commands of Slurm that a snapshot takes, and their output formats.
 //!
-//! Six questions, each asked once: text, because it is the same from 20.11 to 26.05, which JSON is not. Numbers come first, what users
-//! may choose comes last: an account or a wckey can have any character in it, a line break too. Therefore these stand between marks that
-//! nobody can know before.
+//! Each runs once. They print text, because it is the same from 20.11 to 26.05, and JSON is not. Numbers come first, and what users choose
+//! comes last: an account or a wckey may contain any character, even a line break. So these stand between marks that nobody can know in
+//! advance.
 //!
-//! Why these six: `sshare` alone has factors to six places, `show assoc_mgr` alone has parents, raw usage to two places, and who is an
-//! operator. `squeue` alone has jobs that sprio does not show. `sprio` alone has addends. All the rest is `show config` and
-//! `show partition`.
+//! Each is needed. Only `sshare` has factors to six places. Only `show assoc_mgr` has parents, raw usage to two places, and who is an
+//! operator. Only `squeue` has the jobs that sprio does not show. Only `sprio` has addends. `show config` and `show partition` have the
+//! rest.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};

@@ -1,4 +1,4 @@
-//! The tree of a file of `sacctmgr dump`, before a change or after, and nothing else.
+//! Reads the tree in a file of `sacctmgr dump`, before or after a change, and nothing else.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use slurm_text::lines::Unread;
 /// The most levels that a tree can have.
 const DEEPEST: usize = 1000;
 
-/// A snapshot with numbers of its own for associations, parents first. Any text gives one.
+/// A snapshot that numbers the associations itself, parents first. Any text gives one.
 pub fn snapshot(text: &str) -> Snapshot {
     let dump = dump::dump(text);
     let mut unread = Unread::default();

@@ -1,9 +1,10 @@
-//! The snapshot that the plugin writes on this host, where who asks can read it and may believe it. It costs slurmctld nothing that grows
-//! with jobs, so it is the first source.
+//! Finds the snapshot that the plugin writes on this host, if the user can read it and can trust it. Reading it costs slurmctld nothing
+//! that grows with jobs, so it is the first source.
 //!
-//! Beside it there may be a file for everybody (`SnapshotPublic`), which says what Slurm does not tell every user.
+//! A second file may exist for everybody (`SnapshotPublic`), with what Slurm does not tell every user.
 //!
-//! Requests for single records complete it: partitions tell their nodes, slurmdbd which QOS preempts which, squeue how a job stands now.
+//! Requests for single records complete the snapshot: partitions tell their nodes, slurmdbd which QOS preempts which, squeue the current
+//! state of a job.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader};
@@ -53,7 +54,7 @@ impl PluginFiles {
         })
     }
 
-    /// The snapshot, asked for now; `None` where there is none that who asks can read.
+    /// The snapshot, requested now; `None` if there is none that the user can read.
     ///
     /// # Errors
     /// There is one that is not used: why, and what to do.
@@ -69,8 +70,8 @@ impl PluginFiles {
         self.settings.public_file().map_or(Ok(None), |path| self.read_file("SnapshotPublic", path, now))
     }
 
-    /// Takes from the file for everybody what Slurm has not told who asks: the size of the cluster, and the settings, where none was withheld
-    /// and `conf` gives no others. Says where those of this host are others than slurmctld's.
+    /// Takes from the file for everybody what Slurm has not told the user: the size of the cluster, and the settings if none was withheld
+    /// and `conf` gives no others. Says where those of this host differ from slurmctld's.
     pub fn add_public(&self, snapshot: &mut Snapshot, public: Snapshot, conf: Option<&Path>) {
         let shows_partitions = !snapshot.is_private("partitions");
         let about = &mut snapshot.about;

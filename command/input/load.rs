@@ -1,4 +1,4 @@
-//! `--from`, `--save`, `--conf` and the rest: a snapshot from wherever it is wanted.
+//! `--from`, `--save`, `--conf` and related options: loads a snapshot from the requested source.
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -163,7 +163,7 @@ fn live(
     Ok((snapshot, Some(texts)))
 }
 
-/// The plugin's snapshot of this host, with what single requests tell; `None` where there is none that has what is asked for.
+/// The plugin's snapshot of this host, completed by single requests; `None` if there is none with what the question needs.
 fn of_plugin(
     texts: &Texts,
     needs: &Needs,

@@ -1,4 +1,4 @@
-//! Where a snapshot comes from: Slurm's commands asked once, the files that `--save` kept of these, or a file of the plugin.
+//! The sources of a snapshot: Slurm's commands, the files in which `--save` kept their output, or a file of the plugin.
 
 pub mod accounting;
 pub mod anonymise;

@@ -1,4 +1,4 @@
-//! Our own settings, which no command of Slurm shows: from `--conf`, else from `PriorityParameters`, else unknown.
+//! Finds our own settings, which no command of Slurm shows: from `--conf`, else from `PriorityParameters`, else unknown.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use multifactor2_snapshot::Snapshot;
 
 use super::Problem;
 
-/// The value of `PriorityParameters`; empty where there is none.
+/// The value of `PriorityParameters`; empty for none.
 pub fn parameters(snapshot: &Snapshot) -> &str {
     snapshot.parameter(PARAMETERS).filter(|text| *text != "(null)").unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What Slurm's commands printed, in memory or in a directory: live and offline answers use the same form.
+//! Keeps what Slurm's commands printed, in memory or in a directory, so that live and offline answers use the same form.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -83,7 +83,7 @@ impl Manifest {
 }
 
 impl Texts {
-    /// A text; empty where there is none.
+    /// A text; empty for none.
     pub fn text(&self, name: &str) -> &str {
         self.texts.get(name).map_or("", String::as_str)
     }
@@ -139,7 +139,7 @@ impl Texts {
     }
 }
 
-/// A regular file of at most so many bytes.
+/// A regular file of at most `most` bytes.
 pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Problem> {
     let fail = |error: io::Error| Problem::of_file(path, &error);
     // Not what would block, or never end.

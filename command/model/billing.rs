@@ -1,5 +1,5 @@
-//! What a job is billed: its TRES weighted with `TRESBillingWeights` of the partition, as slurmctld adds them up
-//! (`assoc_mgr_tres_weighted` in `src/common/assoc_mgr.c`, the same from Slurm 20.11 to 26.05 but for `MAX_TRES_GRES`).
+//! Computes the billing of a job: its TRES weighted with `TRESBillingWeights` of the partition, added up as slurmctld does
+//! (`assoc_mgr_tres_weighted` in `src/common/assoc_mgr.c`, the same from Slurm 20.11 to 26.05 except for `MAX_TRES_GRES`).
 
 use multifactor2_core::facts;
 use multifactor2_snapshot::records::Partition;

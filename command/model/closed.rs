@@ -1,4 +1,4 @@
-//! In which books the jobs of a snapshot wait with `ActiveJobs=startable`: as the plugin has it, from reasons and the states of partitions.
+//! Finds the books in which the jobs of a snapshot wait with `ActiveJobs=startable`. As in the plugin, reasons and partition states decide.
 
 use std::collections::HashMap;
 

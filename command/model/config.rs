@@ -1,4 +1,4 @@
-//! The configuration that priorities are computed with, as a snapshot has it: parameters of slurm.conf, and our own settings.
+//! The configuration that priorities are computed with, from a snapshot: parameters of slurm.conf, and our own settings.
 
 use multifactor2_core::books::BookLines;
 use multifactor2_core::evaluator::FactorConfig;

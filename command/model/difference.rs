@@ -1,4 +1,4 @@
-//! Where a number that is computed here is not what Slurm shows, and which to believe.
+//! Reports numbers that are computed differently here than Slurm shows them, and which of the two to trust.
 
 use schemars::JsonSchema;
 use serde::Serialize;

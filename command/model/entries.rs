@@ -1,4 +1,4 @@
-//! In which partitions and QOS a job may start: one entry each, where there are several.
+//! The partitions and QOS in which a job may start: one entry each if there are several.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Facts of jobs as the engine takes them, from the records of a snapshot.
+//! Turns the records of a snapshot into the facts of jobs that the engine takes.
 
 use std::collections::HashMap;
 
@@ -273,7 +273,7 @@ impl<'m> Looks<'m> {
         }
     }
 
-    /// The time, in the zone of who asks, as dates of settings are compared with.
+    /// The time, in the user's zone, as dates of settings are compared with it.
     pub fn date(&self) -> Date {
         dates::date(self.at, &TimeZone::system())
     }

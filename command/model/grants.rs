@@ -1,4 +1,4 @@
-//! Which grants a job is in, and how these stand, from a snapshot.
+//! Which grants a job is in, and how they stand, from a snapshot.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The priorities of jobs: every addend as it is computed here, and as Slurm shows it.
+//! The priorities of jobs: every addend as computed here, and as Slurm shows it.
 
 use multifactor2_core::evaluator::Evaluator;
 use multifactor2_core::factors::{
@@ -119,8 +119,7 @@ pub struct JobRank {
 }
 
 impl JobRank {
-    /// What its priority is made of, in one of its entries where it has several: as computed where that is what the queue goes by, else
-    /// as Slurm shows it.
+    /// The addends of its priority, in one of its entries if it has several: as computed if the queue uses that, else as Slurm shows them.
     pub fn addends(&self, entry: Option<usize>, recomputed: bool) -> Option<Addends> {
         let (computed, shown) = match entry.map(|entry| &self.entries[entry]) {
             None => (self.computed, self.shown),
@@ -141,7 +140,7 @@ pub(super) struct Evaluated<'m> {
     pub shares: &'m Shares,
 }
 
-/// Whether the size of the cluster is not known, which JOBSIZE goes by.
+/// Whether the size of the cluster, which JOBSIZE needs, is unknown.
 pub fn lacks_size(snapshot: &Snapshot) -> bool {
     let about = &snapshot.about;
     about.source != "plugin" && (about.cpus == 0 || about.nodes == 0)

@@ -1,8 +1,8 @@
-//! Priorities from a snapshot, computed with the engine that the plugin runs.
+//! Computes priorities from a snapshot with the engine that the plugin runs.
 //!
 //! [`Model::of`] is the one way in. A question "what if" edits a copy of the snapshot (shares, usage, parameters, settings, jobs) and asks
-//! again: nothing else decides. What Slurm shows is kept with what is computed here, and [`Model::differences`] says where they part
-//! and which to believe.
+//! again: nothing else decides. What Slurm shows is kept with what is computed here. [`Model::differences`] says where the two differ and
+//! which to trust.
 
 pub mod billing;
 mod closed;
@@ -161,7 +161,7 @@ impl<'s> Model<'s> {
         self.tree.names(self.snapshot)
     }
 
-    /// What everybody has of the targets that hold; `None` where the settings ask for no points, or what they go by is not known.
+    /// How far usage is from the targets in force; `None` if the settings ask for no points, or what they need is unknown.
     pub fn targets(&self) -> Option<Vec<Listed>> {
         self.points.as_ref().map(|points| points.targets(self.snapshot, &self.tree))
     }

@@ -1,8 +1,8 @@
-//! The order in which slurmctld looks at waiting jobs: its queue has one slot for each partition of a job, and two slots are compared
-//! step by step (`sort_job_queue2` in `src/slurmctld/job_scheduler.c` of Slurm 26.05).
+//! The order in which slurmctld looks at waiting jobs. Its queue has one slot for each partition of a job, and `sort_job_queue2` in
+//! `src/slurmctld/job_scheduler.c` of Slurm 26.05 compares two slots step by step.
 //!
-//! Not known here are expedited requeue, which comes before all steps, and which nodes partitions share: with
-//! `PreemptType=preempt/partition_prio` they are taken to share some. Backfill decides afterwards who starts.
+//! Two things are unknown here. One is expedited requeue, which comes before all steps. The other is which partitions share nodes: with
+//! `PreemptType=preempt/partition_prio` all are assumed to share some. Backfill decides afterwards which jobs start.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -141,7 +141,7 @@ impl Model<'_> {
     /// The queue: all jobs that may be started, in the order in which slurmctld looks at them.
     ///
     /// # Errors
-    /// Not all of them are known, or not everything that their order goes by: there are no places then.
+    /// Not all of them are known, or not everything that decides their order. Then there are no places.
     pub fn queue(&self) -> Result<WholeQueue, PartialQueue> {
         let visible = self.visible_queue();
         match self.lacks(&visible) {

@@ -1,4 +1,4 @@
-//! Points of jobs from a snapshot, as the plugin gives them.
+//! Computes the points of jobs from a snapshot, as the plugin does.
 
 use std::collections::{HashMap, HashSet};
 
@@ -30,7 +30,7 @@ pub(super) struct Book {
 }
 
 impl Book {
-    /// `None` where the settings ask for no points, or where what they go by is not known.
+    /// `None` if the settings ask for no points, or if what they need is unknown.
     pub fn of(looks: &Looks<'_>, notes: &mut Vec<String>) -> Option<Self> {
         let Looks { snapshot, tree, .. } = *looks;
         let settings = looks.config.settings.as_ref()?;

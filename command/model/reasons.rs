@@ -1,5 +1,5 @@
-//! Why a job waits, as Slurm says it in one word, in sentences: what it means and what to do. The words are those that squeue shows in
-//! Slurm 20.11 to 26.05; those of limits are put together from their parts, see [`limits`].
+//! Explains the one word that Slurm gives as the reason why a job waits: what it means and what to do. The words are those that squeue
+//! shows in Slurm 20.11 to 26.05. Words of limits are put together from parts, see [`limits`].
 
 use multifactor2_core::facts::Obstacle;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Fair-share of associations and jobs, by the algorithm in force: the one place that knows which there are.
+//! Fair-share of associations and jobs by the algorithm in force. Only this module knows which algorithms exist.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -179,7 +179,7 @@ impl Shares {
         self.books.iter().map(|(book, _)| *book)
     }
 
-    /// The book of lines whose shares and usage a book goes by.
+    /// The book of lines whose shares and usage a book uses.
     pub fn of_lines(&self, book: BookAt) -> BookAt {
         self.competitors.books.closed().of(book)
     }

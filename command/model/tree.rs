@@ -1,4 +1,4 @@
-//! The associations of a snapshot as the engine takes them.
+//! Turns the associations of a snapshot into the form that the engine takes.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -101,7 +101,7 @@ impl Tree {
         Self { shape, usage, measured, windows, nodes, associations, by_id, by_queue }
     }
 
-    /// The whole tree; `None` where some of it, or of who waits, is hidden or was not asked for.
+    /// The whole tree; `None` if part of it, or of the waiting jobs, is hidden or was not requested.
     pub fn whole(&self, snapshot: &Snapshot) -> Option<WholeTree<'_>> {
         let is_whole = !self.shape.is_empty()
             && self.shape.len() == snapshot.associations.len()
@@ -184,13 +184,13 @@ impl Tree {
         }
     }
 
-    /// What the share tree of a book goes by, by node.
+    /// The usage for the share tree of a book, by node.
     pub fn measured(&self, book: BookAt) -> &[f64] {
         self.measured.get(book.index()).unwrap_or(&self.measured[0])
     }
 
-    /// What an association, by its place, has in all windows, each as it counts; `None` where the share tree does not go by windows, or nobody told
-    /// of them.
+    /// What an association, by its place, has in all windows, each as it counts; `None` if the share tree uses no windows, or the snapshot
+    /// lacks them.
     pub fn in_windows(&self, association: usize) -> Option<f64> {
         self.windows.as_ref().filter(|windows| !windows.are_lost())?;
         self.node(association).map(|node| self.measured[0][node.index()])
@@ -198,7 +198,7 @@ impl Tree {
 }
 
 impl WholeTree<'_> {
-    /// What the share tree of a book goes by, with that of an association changed by an amount, and so of all above it.
+    /// The usage for the share tree of a book, with that of an association, and so of all above it, changed by an amount.
     pub fn measured_with(&self, book: BookAt, association: usize, change: f64) -> Vec<f64> {
         let mut measured = self.measured(book).to_owned();
         let mut next = self.node(association);

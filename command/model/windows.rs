@@ -1,7 +1,7 @@
-//! The windows that the share tree goes by (`TreeUsage=window`): what a snapshot tells of them, and what they are at another time.
+//! The windows of the share tree (`TreeUsage=window`): what a snapshot has of them, and what they are at another time.
 //!
-//! Amounts stay in their windows, and what a window counts falls when a younger one begins. So usage at another time is known where every
-//! window is told of that counts then.
+//! Amounts stay in their windows, and a window's weight falls when a younger one begins. So usage at another time is known if the snapshot
+//! has every window that counts then.
 
 use multifactor2_core::rules::windows::{self, Windows};
 use multifactor2_core::Node;
@@ -25,8 +25,8 @@ pub struct TreeWindows {
 }
 
 impl TreeWindows {
-    /// Windows of `length` seconds, of which `depth` count, each `decay` of the next younger one, as they are at a time. `find` says where the
-    /// association with an id is among so many nodes.
+    /// Windows of `length` seconds, of which `depth` count, each `decay` of the next younger one, as they are at a time. `find` gives the
+    /// place of the association with an id.
     pub(super) fn of(
         snapshot: &Snapshot,
         (length, depth, decay): (i64, usize, f64),
@@ -90,13 +90,13 @@ impl TreeWindows {
         self.windows.newest().saturating_sub(age).saturating_mul(self.length())
     }
 
-    /// When the window begins that comes so many after the current one.
+    /// When the window begins that comes this many after the current one.
     pub fn begin_after(&self, windows: usize) -> i64 {
         let windows = i64::try_from(windows).unwrap_or(i64::MAX);
         self.windows.newest().saturating_add(windows).saturating_mul(self.length())
     }
 
-    /// What usage shares go by, as a sentence.
+    /// The usage that shares use, as a sentence.
     pub fn described(&self) -> String {
         format!(
             "Shares go by usage in {} of {} (TreeUsage=window), each {} of the next younger one, and not by RawUsage.",

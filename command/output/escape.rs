@@ -1,5 +1,5 @@
-//! Names of users, accounts, jobs and partitions are text that users can choose. All of it goes through here before it is shown: on a
-//! terminal, in a table for programs, in CSV, in JSON.
+//! Escapes the names of users, accounts, jobs and partitions, which are text that users can choose. All of it passes through here before it
+//! is shown: on a terminal, in a table for programs, in CSV, in JSON.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

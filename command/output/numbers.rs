@@ -1,4 +1,4 @@
-//! Numbers, spans and times for people.
+//! Formats numbers, spans and times for people.
 
 use jiff::tz::TimeZone;
 use jiff::Timestamp;
@@ -61,7 +61,7 @@ pub fn span(seconds: i64) -> String {
     format!("{}{}", if seconds < 0 { "-" } else { "" }, clock(seconds.unsigned_abs()))
 }
 
-/// A time in the zone of who asks; `-` for none.
+/// A time in the user's zone; `-` for none.
 pub fn time(seconds: i64) -> String {
     match Timestamp::from_second(seconds) {
         Ok(time) if seconds != 0 => {

@@ -1,4 +1,4 @@
-//! How text is shown where it is shown: in colours or not, how wide, in ASCII or more.
+//! How text is shown on its medium: with or without colours, how wide, in ASCII or more.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -161,8 +161,8 @@ impl Page {
         }
     }
 
-    /// Lines between words; a word that is too long has its own, as it may have to be copied. What is escaped before it is wrapped
-    /// cannot begin a line: names belong to users.
+    /// Breaks lines between words; a word that is too long has a separate line, because it may have to be copied. Text is escaped before it
+    /// is wrapped, so that names, which users choose, cannot begin a line.
     fn wrapped(&self, text: &str, indent: usize) -> Vec<String> {
         let width = self.terminal.width.map_or(MEASURE, |width| usize::from(width).clamp(20, MEASURE));
         let options = textwrap::Options::new(width - indent)

@@ -1,4 +1,4 @@
-//! What a run of the program prints, and with which status it ends.
+//! What a run of the program prints, and its exit status.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ impl Printout {
         Self { out, ..Self::default() }
     }
 
-    /// Messages of what is wrong, each on a line of its own.
+    /// Error messages, each on a separate line.
     pub fn failed<'m>(messages: impl IntoIterator<Item = &'m str>) -> Self {
         let line = |message| format!("multifactor2: {}\n", escape::terminal(message, false));
         Self { err: messages.into_iter().map(line).collect(), status: 1, ..Self::default() }

@@ -1,4 +1,4 @@
-//! What showing an answer as text takes; `text` of each question does it.
+//! What is needed to show an answer as text. The `text` module of each question does that.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Tables: for people in columns, for programs between bars as sshare has them (`-P`, `-p`), as CSV.
+//! Tables: in columns for people, with bars as in sshare for programs (`-P`, `-p`), and as CSV.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Ticket policies: how tickets come to those who have work waiting. One file a policy, behind the trait [`Policy`]; this one
-//! adds up what they hand out.
+//! Ticket policies: how users with waiting jobs get tickets. Each policy is one file behind the trait [`Policy`]; this one adds up what
+//! they hand out.
 
 pub mod distribution;
 pub mod points;
@@ -16,8 +16,8 @@ pub use shown::Shown;
 
 /// Hands out tickets.
 ///
-/// Nothing panics or gives a number that is negative, infinite or NaN, whatever the tree; nothing allocates once the buffers
-/// have grown to the size of the tree.
+/// No tree makes it panic, or give a number that is negative, infinite or NaN. It allocates nothing once the buffers have grown to the size
+/// of the tree.
 pub trait Policy {
     /// Takes the settings that hold from the next cycle on. What was handed out is forgotten.
     fn configure(&mut self, _settings: &Settings) {}
@@ -67,11 +67,10 @@ policies! {
     share_tree: ShareTreeTickets,
 }
 
-/// The result of one distribution over a [`ShareTree`]: who has how many tickets, and so which fair-share factor. Reused in the
-/// next cycle.
+/// The result of one distribution over a [`ShareTree`]: the tickets of each user, and the fair-share factor that follows from them. It is
+/// reused in the next cycle.
 ///
-/// Values are relative to the last [`Self::distribute`]; before the first one, and for a node outside the
-/// tree of the last one, they are 0.
+/// Values are relative to the last [`Self::distribute`]. Before the first one, and for a node outside the tree of the last one, they are 0.
 #[derive(Clone, Debug, Default)]
 pub struct FairShare {
     competition: Competition,
@@ -89,7 +88,7 @@ impl FairShare {
         Self::default()
     }
 
-    /// An empty result whose share tree goes by a rule, and by no setting.
+    /// An empty result whose share tree uses this rule instead of a setting.
     pub fn dividing_by(rule: impl distribution::Rule + 'static) -> Self {
         let policies = Policies { share_tree: share_tree::ShareTreeTickets::by(rule) };
         Self { policies, ..Self::default() }
@@ -101,7 +100,7 @@ impl FairShare {
         self.policies.each(|policy| policy.configure(settings));
     }
 
-    /// Distributes the tickets anew, by usage and the numbers of waiting jobs as [`Competition::read`] takes them.
+    /// Distributes the tickets by usage and the numbers of waiting jobs, as [`Competition::read`] takes them.
     pub fn distribute(&mut self, tree: &ShareTree, usage: &[f64], waiting: &[u32]) {
         let Self { competition, policies, tickets, max_tickets, .. } = self;
         competition.read(tree, usage, waiting);
@@ -112,8 +111,8 @@ impl FairShare {
         *max_tickets = users.fold(0.0, |max, user| f64::max(max, at(tickets, user)));
     }
 
-    /// Lowers the factors of those who take part here so that none has more than the best of them would have if it began to take part
-    /// in `open`. The relations between them stay. So whoever cannot start gains nothing by having few rivals.
+    /// Lowers the factors of the users who take part here, so that none exceeds what the best of them would have if it began to take part
+    /// in `open`. Their relations stay. So a user whose jobs cannot start gains nothing from having few rivals.
     pub fn stand_behind(&mut self, tree: &ShareTree, open: &FairShare) {
         let users = tree.nodes().filter(|node| tree.is_user(*node) && self.competition.is_active(*node));
         let best = users.fold(0.0, |best, user| f64::max(best, part(open.tickets(user), open.max_tickets)));
@@ -142,7 +141,7 @@ impl FairShare {
 
     /// The fair-share factor of a user's jobs, from 0 to 1; the prospective one for a user who is not active.
     ///
-    /// The best active user has exactly 1. If no active user has tickets, whoever would have some has 1.
+    /// The best active user has exactly 1. If no active user has tickets, every user who would have some has 1.
     pub fn priority(&self, node: Node) -> f64 {
         self.scaled(self.tickets(node))
     }
@@ -182,7 +181,7 @@ impl FairShare {
     }
 }
 
-/// Tickets relative to those of the best, from 0 to 1. Whoever has the same on paper as the best has exactly 1, too.
+/// Tickets relative to those of the best, from 0 to 1. A user who equals the best on paper has exactly 1 too.
 fn part(tickets: f64, max: f64) -> f64 {
     if tickets <= 0.0 {
         0.0

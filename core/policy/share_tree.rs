@@ -1,10 +1,10 @@
-//! The share tree: tickets flow from the root to the users who wait, and are divided at every level among the siblings that have
-//! somebody waiting, as [`Distribution`] says. Users without waiting jobs get prospective tickets: what they would hold if
-//! they alone began to wait.
+//! The share tree: hands tickets down from the root to the users with waiting jobs. Every level divides them among its siblings with
+//! waiting jobs, as [`Distribution`] says. Users without waiting jobs get prospective tickets: what they would hold if they alone began to
+//! wait.
 //!
-//! Tickets are `f64`, never rounded: tickets in integers, truncated level by level, leave users deep in a
-//! wide tree with none. They can underflow to 0 only below some 10^-300 of the root's. As they add up to the root's over all
-//! users with shares, this cannot take them from everybody unless all larger branches end in levels without shares.
+//! Tickets are `f64` and never rounded: integer tickets, truncated level by level, leave users deep in a wide tree with none. They can
+//! underflow to 0 only below some 10^-300 of the root's. They add up to the root's over all users with shares. So underflow cannot take
+//! them from everybody unless all larger branches end in levels without shares.
 
 use super::distribution::{self, Claim, Compensated, Rule};
 use super::Policy;

@@ -1,4 +1,4 @@
-//! What `sshare` shows, in one form for every algorithm, so that a comparison need not know which it is.
+//! What `sshare` shows, in one form for every algorithm, so that a comparison need not know which one it is.
 
 use super::FairShare;
 use crate::tree::{Node, ShareTree};
@@ -13,15 +13,15 @@ pub struct Shown {
     pub norm_shares: f64,
     /// `NormUsage`: usage over the root's, from 0 to 1. Stock leaves it empty for the root.
     pub norm_usage: Option<f64>,
-    /// `EffectvUsage`: usage over the fair-share parent's in Fair Tree; in classic mixed with that of the accounts above; in multifactor2 at
-    /// least 1 % of the share.
+    /// `EffectvUsage`: usage over the fair-share parent's in Fair Tree; mixed with that of the accounts above in classic; at least 1 % of
+    /// the share in multifactor2.
     pub effectv_usage: f64,
     /// `FairShare`, from 0 to 1.
     pub fair_share: Option<f64>,
     /// `LevelFS`: share over usage, infinity without usage in Fair Tree, at most 100 in multifactor2. Classic has none.
     pub level_fs: Option<f64>,
-    /// The fair-share factor of the jobs, from 0 to 1; `None` for an account. That is `FairShare`, but for one case:
-    /// see [`Classic::shows_factor`](super::stock::Classic::shows_factor).
+    /// The fair-share factor of the jobs, from 0 to 1; `None` for an account. It equals `FairShare` except in one case: see
+    /// [`Classic::shows_factor`](super::stock::Classic::shows_factor).
     pub factor: Option<f64>,
 }
 

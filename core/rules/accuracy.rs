@@ -1,4 +1,5 @@
-//! How well time limits fit: of each user what jobs have run of what they asked for (`WCACCURACY` of Moab). Both decay with the half-life of usage.
+//! How well time limits fit: for each user, the run time of jobs over the time requested (`WCACCURACY` of Moab). Both decay with the
+//! half-life of usage.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,8 @@ impl Accuracies {
         self.0.iter().map(|(user, accuracy)| (user.as_str(), accuracy))
     }
 
-    /// A job of a user has ended at a time: so many seconds of so many. `factor` is the decay of a second. One that never ran does not count.
+    /// A job of a user has ended at a time, after it ran for some of its requested seconds. `factor` is the decay per second. A job that
+    /// never ran does not count.
     pub fn note(&mut self, user: &str, (ran, requested): (f64, f64), at: i64, factor: f64) {
         if !(requested > 0.0 && ran > 0.0 && ran.is_finite() && requested.is_finite()) {
             return;

@@ -1,9 +1,7 @@
-//! What a running job adds to the usage of its associations and QOSes in one cycle, as stock
-//! priority/multifactor counts it.
+//! What a running job adds to the usage of its associations and QOS in one cycle, as stock priority/multifactor counts it.
 //!
-//! Two clocks run: usage grows with all the time that a job runs, while the run-minutes that limits had
-//! reserved for it (start to time limit) are given back, so that a job running past its limit gives back no
-//! more than was taken.
+//! Two clocks run. Usage grows for as long as a job runs. The run-minutes that limits had reserved for it (start to time limit) are given
+//! back, so a job that runs past its limit gives back no more than was taken.
 
 use super::charge_rules::ChargeFactors;
 use crate::decay::RunDecay;
@@ -67,8 +65,8 @@ impl Elapsed {
 
     /// Turns time into amounts.
     ///
-    /// `decay` says what the time counts for. An amount that is not finite is 0, with and
-    /// without decay: `TRESBillingWeights` may say `inf` or `nan`, which would stay in the usage for ever.
+    /// `decay` says what the time counts for. An amount that is not finite is 0, with and without decay: `TRESBillingWeights` may say `inf`
+    /// or `nan`, which would stay in the usage for ever.
     pub fn amounts(&self, decay: &mut RunDecay, rates: &Rates) -> Amounts {
         let Rates { billable, usage_factor, charge } = *rates;
         let wall_decayed = decay.of(self.run);
@@ -118,15 +116,15 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// What raw usage of associations is multiplied with beside the billing weight: 0 where that is no number.
+    /// The factor of raw usage of associations besides the billing weight: 0 if that is not a number.
     pub fn factor(&self) -> f64 {
         let factor = self.usage_factor.filter(|&factor| is_factor(factor)).unwrap_or(1.0) * self.charge.usage;
         Some(factor).filter(|&factor| is_factor(factor)).unwrap_or_default()
     }
 }
 
-/// What one job adds in one cycle, all factors included. The decayed amounts are for associations and
-/// QOSes, the others for QOSes with the flag `NoDecay`.
+/// What one job adds in one cycle, all factors included. The decayed amounts are for associations and QOS, the others for QOS with the flag
+/// `NoDecay`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Amounts {
     /// Wall clock seconds; also, times a count, what is added to the usage of a TRES.
@@ -156,8 +154,8 @@ impl Amounts {
     }
 }
 
-/// TRES seconds that a job with `count` of a TRES had used when the last cycle ran, to be taken back after a
-/// restart, when its whole reservation was added again. 0 for a job that started later.
+/// TRES seconds that a job with `count` of a TRES had used when the last cycle ran. They are subtracted after a restart, which has added
+/// its whole reservation again. 0 for a job that started later.
 pub fn released_before_restart(count: u64, usage_factor: Option<f64>, start: i64, last_ran: i64) -> u64 {
     if count == NO_CONSUME || start > last_ran {
         return 0;

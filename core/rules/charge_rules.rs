@@ -1,10 +1,10 @@
-//! What the usage of a job is multiplied with (`Charge` lines).
+//! The factors that the usage of a job is multiplied by (`Charge` lines).
 //!
-//! Two products go with a job: of the lines for limits, and of all lines. Everything that slurmctld's limits count is multiplied with
-//! the first, raw usage of associations, which only fair-share uses, with the second.
+//! A job has two products of factors: of the lines for limits, and of all lines. Everything that slurmctld's limits count is multiplied by
+//! the first. Raw usage of associations, which only fair-share uses, is multiplied by the second.
 //!
-//! Lines with `Days` or `Hours` count by the local clock. Before seconds are charged, time is divided where such a line begins or ends to count
-//! ([`RuleHistory::divided`]); within a part, all of its lines are as plain ones.
+//! Lines with `Days` or `Hours` count by the local clock. Before seconds are charged, time is divided where such a line begins or stops
+//! counting ([`RuleHistory::divided`]). Within a part all lines are constant.
 
 use std::borrow::Cow;
 
@@ -244,10 +244,10 @@ impl RuleHistory {
         self
     }
 
-    /// The same for the seconds from `start` to `end`, which is now, without lines that count at some hours only: where such a line begins or
-    /// ends to count, rules follow each other. The second before `start` is as those behind it. `offset` is that of [`hours::parts`].
+    /// The same for the seconds from `start` to `end`, which is now, without lines that count only at some hours. Rules follow each other
+    /// where such a line begins or stops counting. The second before `start` is like those after it. `offset` is that of [`hours::parts`].
     ///
-    /// What is longer ago than [`LONGEST`] seconds is charged as what follows it.
+    /// What is longer ago than [`LONGEST`] seconds is charged like what follows it.
     #[must_use]
     pub fn divided(&self, start: i64, end: i64, offset: impl Fn(i64) -> Option<i64>) -> Cow<'_, Self> {
         let within = self.within(start, end);
@@ -276,7 +276,7 @@ impl RuleHistory {
     }
 }
 
-/// So many seconds back rules are divided: 400 days.
+/// How many seconds back rules are divided: 400 days.
 const LONGEST: i64 = 400 * 86_400;
 
 /// The rules of a [`RuleHistory`] that count for some seconds.

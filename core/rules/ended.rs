@@ -1,8 +1,8 @@
-//! Jobs that have ended since the last cycle: what our own sums have not counted of them yet.
+//! Jobs that have ended since the last cycle: the part of them that our own sums have not counted yet.
 //!
-//! A sum is that of a time T, when a cycle ran, and is saved with it; after a restart all jobs that run are counted from T on. A
-//! job that slurmctld has forgotten to have ended runs again then, so nothing of it from T on may be in the sums. Such charges wait
-//! here by job. They are saved, too, where slurmctld ends regularly; the next one counts those of jobs that have ended for it as well.
+//! A sum is that of a time T, when a cycle ran, and is saved with T. After a restart all running jobs are counted from T on. If slurmctld
+//! has forgotten the end of a job, the job runs again, so the sums must hold nothing of it from T on. Such charges wait here by job. They
+//! are also saved when slurmctld ends regularly. The next slurmctld counts them for jobs that have ended for it too.
 
 use super::tally::Charge;
 

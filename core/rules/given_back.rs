@@ -1,10 +1,10 @@
-//! How much of its reserved run time a job gives back in each charge where charge rules count for limits.
+//! How much of its reserved run time a job gives back in each charge if charge rules count for limits.
 //!
-//! slurmctld reserves run seconds for the whole time limit of a job when it starts, times the usage factor of its QOS. It asks no
-//! plugin, so charge rules cannot change that. What a job gives back while it runs is multiplied with its factor, and at its end it gives
-//! back all that is left. So never more or less is given back than was reserved, however rules change meanwhile.
+//! slurmctld reserves run seconds for the whole time limit of a job when it starts, times the usage factor of its QOS. It asks no plugin,
+//! so charge rules cannot change that. What a job gives back while it runs is multiplied by its factor, and at its end it gives back all
+//! that is left. So it gives back exactly what was reserved, even if rules change meanwhile.
 //!
-//! Nothing of it is saved: a slurmctld that starts reserves all anew, and takes out what jobs have run without factors.
+//! Nothing of this is saved: a slurmctld that starts reserves everything anew, and subtracts what jobs have run without factors.
 
 use rustc_hash::FxHashMap;
 
@@ -55,7 +55,7 @@ impl GivenBack {
         self.cycle += 1;
     }
 
-    /// slurmctld has reserved all anew.
+    /// slurmctld has reserved everything again.
     pub fn clear(&mut self) {
         self.jobs.clear();
     }

@@ -1,7 +1,7 @@
 //! Weekdays and hours of the local clock in which a line of settings counts (`Days`, `Hours`).
 //!
-//! A second counts by what clock and calendar say in it: where clocks are set forward an hour is missing, where they are set back one comes twice.
-//! Core knows no time zone: the caller brings how far local clocks are ahead of UTC at a time.
+//! A second counts by its local time and date: an hour is missing when clocks are set forward, and comes twice when they are set back. Core
+//! knows no time zone: the caller says how far local clocks are ahead of UTC.
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
@@ -19,7 +19,7 @@ pub struct LocalTime {
 }
 
 impl LocalTime {
-    /// At a time in seconds since 1970, where clocks are so many seconds ahead of UTC.
+    /// At a time in seconds since 1970, with clocks `offset` seconds ahead of UTC.
     pub fn at(time: i64, offset: i64) -> Self {
         let local = time.saturating_add(offset);
         // The first of January 1970 was a Thursday.
@@ -94,10 +94,10 @@ pub fn read_hours(text: &str) -> Option<(i64, i64)> {
     ((0..DAY).contains(&from) && (0..=DAY).contains(&to) && from != to).then_some((from, to))
 }
 
-/// Divides the time from `from` to `to` where the local clock comes to a border of any of these hours, or to midnight: until when each part is,
-/// with a time of the clock in it. Parts in which the same of the hours count, and which follow each other, are one.
+/// Divides the time from `from` to `to` where the local clock reaches a border of any of these hours, or midnight. Gives the end of each
+/// part, with a clock time within it. Adjacent parts in which the same of the hours count are merged.
 ///
-/// `offset` says how many seconds local clocks are ahead of UTC; where it cannot, UTC counts. It changes at most once between two borders.
+/// `offset` says how many seconds local clocks are ahead of UTC; if it cannot, UTC counts. It changes at most once between two borders.
 pub fn parts(
     hours: &[WeekHours],
     (from, to): (i64, i64),

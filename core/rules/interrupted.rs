@@ -1,9 +1,9 @@
-//! Runs of jobs that were cut off by what their owners cannot ask for, and which run comes next.
+//! Notes runs of jobs that were cut off by something their owners cannot ask for, and which run comes next.
 //!
-//! slurmctld looks who asks for a requeue and forgets it: a job that its owner requeues looks like one that an administrator requeues. So only
-//! what nobody can ask for takes the minimum away from a run, and makes a run one for `Charge=Requeued`. That is known when a run ends,
-//! and needed when the next one is charged, perhaps by another process: hence a note for each such job, which is kept in a file. A run
-//! without a note is charged in full.
+//! slurmctld checks who asks for a requeue and forgets it: a job that its owner requeues looks like one that an administrator requeues. So
+//! only causes that nobody can ask for exempt a run from the minimum, and make it one for `Charge=Requeued`. The cause is known when a run
+//! ends, but needed when the next one is charged, perhaps by another process. Hence a file keeps a note for each such job. A run without a
+//! note is charged in full.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ pub enum Ending {
 const FIRST: &str = "multifactor2_interrupted ";
 const VERSION: u32 = 1;
 
-/// Jobs whose last run was interrupted. So many at most as slurmctld has jobs: see [`Self::forget`].
+/// Jobs whose last run was interrupted. There are at most as many as slurmctld has jobs: see [`Self::forget`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interrupted {
     /// By job id the run that follows, counted from 0.

@@ -1,5 +1,5 @@
-//! What points keep from one slurmctld to the next, as text: how often jobs were overtaken (BYPASS), and how well time limits of users fit
-//! (`WCAccuracy`).
+//! Saves what points need from one slurmctld to the next, as text: how often jobs were overtaken (BYPASS), and how well users' time limits
+//! fit (`WCAccuracy`).
 //!
 //! | line | what |
 //! |---|---|

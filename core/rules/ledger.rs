@@ -1,9 +1,9 @@
-//! Charges of many jobs, sorted by the owners of usage that they go to.
+//! Sorts the charges of many jobs by the owners of usage that they go to.
 //!
-//! A job is charged to its association and to all above it. Charged job by job, the same few records are read and written
-//! again for every job; sorted by owner, each is read and written once, and its sum is formed in registers. What an owner
-//! is charged keeps the order of the jobs, since a sum of floating point numbers depends on it; seconds are integers, which
-//! are summed from the bottom of the tree to its top.
+//! A job is charged to its association and to all above it. Charged job by job, the same few records would be read and written for every
+//! job. Sorted by owner, each is read and written once, and its sum is formed in registers. The charges of an owner keep the order of the
+//! jobs, because a sum of floating-point numbers depends on it. Seconds are integers, which are summed from the bottom of the tree to its
+//! top.
 
 /// Which charges go to which owner of usage, and the seconds that they release there.
 #[derive(Debug, Default)]

@@ -1,5 +1,5 @@
-//! What all of our files of lines have in common: a first line with the version of their form, and `end` as the last, without which they are not
-//! whole.
+//! The common form of all our files of lines: a first line with the version of the format, and `end` as the last, without which a file is
+//! incomplete.
 
 use std::ops::RangeInclusive;
 use std::str::Lines;
@@ -7,7 +7,7 @@ use std::str::Lines;
 /// The last line.
 pub(super) const LAST: &str = "end";
 
-/// The lines behind the first, with `end`. `first` is what the first one begins with, before the version.
+/// The lines after the first, including `end`. `first` is what the first line begins with, before the version.
 ///
 /// # Errors
 /// Why the file cannot be used, as a phrase.

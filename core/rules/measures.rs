@@ -1,13 +1,13 @@
-//! What share trees use instead of slurmctld's raw usage, from our own sums: the dominant shares of `UsageMeasure=dominant`, what was used in
-//! the windows of `TreeUsage=window`, and what was used in the partitions of a book.
+//! What share trees use instead of slurmctld's raw usage, from our own sums: the dominant shares of `UsageMeasure=dominant`, usage in the
+//! windows of `TreeUsage=window`, and usage in the partitions of a book.
 //!
 //! D(n) is the largest, over the TRES listed, of weight times usage over what the cluster could have given in the same time, both with
-//! half-life decay. What is below an account is added up TRES by TRES, and the largest taken then: an account that uses a tenth of the
-//! processors and a tenth of the GPUs has D = 0.1, in one job or in two, of one user or of two. So D of an account is at most the sum of the D
-//! below it, and at least the largest of them. Billing is the same with one column that has the weight 1.
+//! half-life decay. Usage below an account is added up TRES by TRES before the largest is taken. So an account that uses a tenth of the
+//! processors and a tenth of the GPUs has D = 0.1, in one job or in two, of one user or of two. D of an account is at most the sum of the D
+//! below it, and at least the largest of them. Billing is the same with one column of weight 1.
 //!
-//! The default book has what all jobs have used less what those in books have: never less than 0, and 0 where the rest is what rounding
-//! leaves.
+//! The default book has the usage of all jobs less that of jobs in books. It is never less than 0, and it is 0 where the rest is a rounding
+//! error.
 
 use super::sums::{columns, Sums};
 use super::tally::TallyPlace;
@@ -27,10 +27,10 @@ pub struct Measure {
     weights: Vec<(f64, f64)>,
 }
 
-/// What the share tree of each book goes by.
+/// The usage that the share tree of each book uses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measures {
-    /// That of the default book; `None` where it is raw usage, less that of the others.
+    /// That of the default book; `None` if it is raw usage, less that of the others.
     pub default: Option<Measure>,
     /// Those of the others.
     pub books: Vec<Measure>,
@@ -50,8 +50,8 @@ impl Sums {
         &self.kept[TallyPlace::CAPACITY.index()].columns
     }
 
-    /// What share trees go by, as the last cycle left it: TRES with these weights, or billing, in all books with these names. A TRES that
-    /// is not kept, or that the cluster has none of, counts nothing, as does a book that is not kept.
+    /// The usage for share trees, as of the last cycle: TRES with these weights, or billing, in all books with these names. A TRES that is
+    /// not kept, or that the cluster lacks, counts nothing; neither does a book that is not kept.
     pub fn measures(&self, weights: Option<&[(String, f64)]>, books: &[String]) -> Measures {
         // TRES by their numbers in the recipe.
         let weighted: Vec<Weighted> = match weights {
@@ -85,7 +85,7 @@ impl Sums {
         Measures { default, books: firsts.iter().map(book).collect() }
     }
 
-    /// What a share tree goes by that goes by windows: all that is counted, each window as `decay` of the next younger one.
+    /// The usage for a share tree with windows: all that is counted, each window as `decay` of the next younger one.
     pub fn measures_of_windows(&self, decay: f64) -> Measures {
         let mut measure = Measure { weights: vec![(1.0, 1.0)], ..Measure::default() };
         for (id, known) in &self.associations {
@@ -116,7 +116,7 @@ impl Sums {
 }
 
 impl Measures {
-    /// What every book goes by, the default one first, by [`Node::index`]. `find` says where an id is, `raw` is slurmctld's raw usage.
+    /// The usage for every book, the default one first, by [`Node::index`]. `find` says where an id is, `raw` is slurmctld's raw usage.
     pub fn by_book(
         &self,
         tree: &ShareTree,
@@ -139,7 +139,7 @@ impl Measures {
     }
 }
 
-/// What is left of a sum without others; nothing where that is what rounding leaves.
+/// The rest of a sum without others; nothing if the rest is a rounding error.
 pub(super) fn rest(all: f64, others: f64) -> f64 {
     let rest = all - others;
     // False for what is no number.

@@ -1,4 +1,4 @@
-//! What a job is charged at its end if it ran less than `MinimumCharge`.
+//! What a job is charged at its end if it ran for less than `MinimumCharge`.
 
 use rustc_hash::FxHashSet;
 
@@ -31,8 +31,8 @@ impl Run {
         minimum.saturating_sub(self.seconds()).max(0)
     }
 
-    /// The seconds that are missing to a minimum, where only what it ran until the last cycle is charged, and the end of a job is not;
-    /// 0 if it ran that long.
+    /// The seconds missing to a minimum, if only what the job ran until the last cycle is charged and its end is not; 0 if it ran that
+    /// long.
     pub fn missing_since(&self, minimum: i64, last_ran: i64) -> i64 {
         let ran = self.seconds();
         if ran >= minimum {
@@ -42,13 +42,13 @@ impl Run {
     }
 }
 
-/// Whether the cycle that runs now is the one that meets an end: it was from the second of the last cycle on, before that of this one.
+/// Whether the current cycle is the one that covers an end: from the second of the last cycle on, and before that of this one.
 pub fn ended_within(end: i64, last_ran: i64, now: i64) -> bool {
     last_ran > 0 && (last_ran..now).contains(&end)
 }
 
-/// Which ended jobs a cycle charges, where slurmctld reports no ends: each once, by the second of its end. No mark is needed, so a kill
-/// loses none. Only where the clock was set back, and seconds come a second time, those are kept that are charged.
+/// Which ended jobs a cycle charges if slurmctld reports no ends: each once, by the second of its end. No mark is needed, so a kill loses
+/// none. Charged jobs are kept only if the clock was set back and seconds come twice.
 #[derive(Debug, Default)]
 pub struct Repeated {
     /// When such seconds are over.

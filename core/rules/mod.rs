@@ -1,4 +1,4 @@
-//! What usage is charged, and to whom; how far it is from targets.
+//! What usage is charged, to whom, and how far it is from targets.
 
 pub mod accuracy;
 pub mod charge;

@@ -1,8 +1,8 @@
-//! Whose usage was reset by an administrator, as slurmctld's raw usage tells from one cycle to the next.
+//! Detects from slurmctld's raw usage, from one cycle to the next, whose usage an administrator has reset.
 //!
-//! `sacctmgr modify ... set RawUsage=0` takes the usage of an association from it and from all above it, empties what is below it,
-//! and tells no plugin. What belongs to an association itself, and not to one below it, is what is compared: it falls by a reset only.
-//! So an account whose users were reset is not taken for one that was, and neither is one that users were moved out of.
+//! `sacctmgr modify ... set RawUsage=0` subtracts the usage of an association from it and from all above it, empties those below it, and
+//! tells no plugin. So the usage that belongs to an association itself, and not to one below it, is compared: only a reset lowers it. An
+//! account whose users were reset, or moved out of it, does not count as reset.
 
 use rustc_hash::FxHashMap;
 
@@ -29,8 +29,8 @@ const TOLERANCE: f64 = 1e-9;
 /// slurmctld saves usage with six decimals, so after a restart each number may be less by the last of them.
 const SAVED: f64 = 1e-6;
 
-/// The associations whose own usage was reset since `before`, each with what slurmctld has charged to it since that reset; `ended` has
-/// what jobs that ended were charged since `before`.
+/// The associations whose own usage was reset since `before`, each with what slurmctld has charged to it since that reset. `ended` has the
+/// charges since `before` of jobs that ended.
 pub fn resets(before: &Remembered, now: &[Seen], ended: &Charged) -> Vec<(u32, f64)> {
     if before.is_empty() {
         return Vec::new();
@@ -78,7 +78,7 @@ pub fn resets(before: &Remembered, now: &[Seen], ended: &Charged) -> Vec<(u32, f
     found
 }
 
-/// Whether usage is less than is due, where the numbers that it was computed from are as large as `scale`, and so many.
+/// Whether usage is less than what is due, if it was computed from `parts` numbers as large as `scale`.
 pub fn has_fallen(due: f64, found: f64, (scale, parts): (f64, u32)) -> bool {
     due - found > TOLERANCE * scale.max(due) + SAVED * f64::from(parts)
 }

@@ -1,4 +1,4 @@
-//! Our own sums of usage as text, for the process after this one.
+//! Saves our own sums of usage as text, for the next process.
 //!
 //! | line | what |
 //! |---|---|
@@ -6,10 +6,10 @@
 //! | `since TIME RESET` | up to when everything is counted, and when all usage was reset last |
 //! | `recipe METRIC HALFLIFE LENGTH DEPTH NEWEST` | what is kept: `yes` or `no`; windows with the number of the current one, or `- - -` |
 //! | `tres NAME...` | the TRES whose usage is kept, too |
-//! | `books NAME...` | the books whose usage is kept beside: of each TRES, or else billing |
+//! | `books NAME...` | the books whose usage is kept: of each TRES, or else billing |
 //! | `removed BOOK NAME LEFT` | a TRES, or billing, of a book that was removed, and the part of its usage that is left |
 //! | `all SUM`, `capacity SUM` | what all jobs used, and what the cluster could have given |
-//! | `association ID PARENT RAW ACCOUNT USER PARTITION SUM` | usage of its own; slurmctld's raw usage at that time |
+//! | `association ID PARENT RAW ACCOUNT USER PARTITION SUM` | its own usage; slurmctld's raw usage at that time |
 //! | `used ID AMOUNT...` | what the association on a line before has used: of each TRES, of each book, of each that was removed, in the order of the lines; `-`: what the cluster could have given |
 //! | `qos ID RAW DECAYS NAME SUM` | |
 //! | `group GID SUM`, `partition NAME SUM` | |
@@ -17,8 +17,9 @@
 //! | `ended JOB STARTED START RUN RATE DECAYED ASSOCIATION QOS QOS GROUP PARTITION AMOUNT...` | what is still to be counted of a job, with as many amounts as `used` has, or none |
 //! | `end` | the last, without which the file is not whole |
 //!
-//! A sum is what decays and then the windows, the current one first. `-` stands for what there is not. In names all but letters, digits and
-//! `._/:@+-` is `%` and two hexadecimal digits a byte; `%` alone is an empty one. Numbers read back as they were.
+//! A sum is the decaying usage, followed by the windows, the current one first. `-` stands for what does not exist. In names, everything
+//! but letters, digits and `._/:@+-` is written as `%` and two hexadecimal digits per byte; `%` alone is an empty name. Numbers read back
+//! exactly.
 
 use std::fmt::Write as _;
 use std::str::{FromStr, SplitAsciiWhitespace};
@@ -140,7 +141,7 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
     text
 }
 
-/// So many amounts, each behind a blank.
+/// `count` amounts, each after a blank.
 fn all_of(amounts: &[f64], count: usize) -> String {
     let amounts = amounts.iter().copied().chain(std::iter::repeat(0.0));
     amounts.take(count).fold(String::new(), |mut text, amount| {
@@ -328,7 +329,7 @@ impl<'a> Words<'a> {
         self.number().filter(|time| (0..=LATEST).contains(time))
     }
 
-    /// One that may be missing; `None` where it is wrong.
+    /// One that may be missing; `None` if it is wrong.
     #[allow(clippy::option_option)]
     fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         let mut ahead = self.0.clone();
@@ -361,7 +362,7 @@ impl<'a> Words<'a> {
         (!sums.columns.iter().any(is_known)).then(|| sums.columns.push(column))
     }
 
-    /// The rest of the line: so many amounts.
+    /// The rest of the line: `count` amounts.
     fn amounts(&mut self, count: usize) -> Option<Vec<f64>> {
         (0..count).map(|_| self.amount()).collect()
     }

@@ -1,7 +1,6 @@
-//! What one cycle adds to our own sums of usage, collected by owner before any sum changes: a cycle that fails half way has
-//! charged nothing.
+//! Collects by owner what one cycle adds to our own sums of usage, before any sum changes: a cycle that fails half way has charged nothing.
 //!
-//! Most jobs of a cycle have run through the same seconds, so how these fall into windows is worked out once.
+//! Most jobs of a cycle ran through the same seconds, so how these fall into windows is computed once.
 
 use super::windows::{enter, plus, Windows};
 
@@ -85,8 +84,8 @@ pub(super) struct TallyRow {
 pub struct Tally {
     windows: Option<Windows>,
     pub(super) rows: Vec<TallyRow>,
-    /// By place and age, what is in other windows than the current one, which is nothing here. As large as the sums are, however many jobs
-    /// have run through however many windows.
+    /// By place and age, the amounts in windows other than the current one, whose entry is empty. As large as the sums, however many jobs
+    /// ran through however many windows.
     pub(super) older: Vec<Vec<f64>>,
     /// What is added by column, as many amounts for each place.
     columns: Vec<f64>,

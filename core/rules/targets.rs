@@ -1,8 +1,7 @@
-//! Fair-share targets as Maui and Moab have them: how far usage is from a target, what a cap leaves, and how the levels of a tree
-//! count together.
+//! Fair-share targets as in Maui and Moab: how far usage is from a target, what a cap leaves, and how the levels of a tree count together.
 //!
-//! Targets, floors, ceilings and caps are those of the Maui Administrator's Guide, 6.3. That guide knows no tree, and Moab's is not
-//! documented in formulas: [`Tiers`] is our own definition. Nothing here panics, and no distance is NaN or infinite, whatever the input.
+//! Targets, floors, ceilings and caps are those of the Maui Administrator's Guide, 6.3. That guide has no tree, and Moab documents no
+//! formulas for its tree: [`Tiers`] is our own definition. Nothing here panics, and no distance is NaN or infinite, whatever the input.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +32,7 @@ pub enum Measure {
     Ratio,
 }
 
-/// How far usage is below a target, both in percent; negative where it is above. 0 where a ratio is asked for and the target is 0.
+/// How far usage is below a target, both in percent; negative if it is above. 0 for a ratio to a target of 0.
 pub fn delta(target: f64, usage: f64, side: Side, measure: Measure) -> f64 {
     let (target, usage) = (sane(target), sane(usage));
     let delta = match measure {
@@ -53,11 +52,11 @@ pub fn delta(target: f64, usage: f64, side: Side, measure: Measure) -> f64 {
 /// The steps of all that are not at 0: by kind, such as `User`, and name; of `Parent` the account, or account and user.
 pub type KeptSteps = BTreeMap<(String, String), i64>;
 
-/// The step that a distance is in, of steps of a `size` above 0: the one it was in `before`, until it is a whole one away from that; then the last that it
-/// has come past. With steps of 5 a distance of 14.9 stays in step 2 after 10, and in step 3 after 15.
+/// The step that a distance is in, with steps of a `size` above 0: the one it was in `before`, until it is a whole one away from that, then
+/// the last that it has passed. With steps of 5 a distance of 14.9 stays in step 2 after 10, and in step 3 after 15.
 ///
-/// The distance counts as step · size. A distance that moves by at most v in a second thus takes size / v seconds at least from one step to the
-/// next and back again.
+/// The distance counts as step · size. So a distance that moves by at most v per second takes at least size / v seconds from one step to
+/// the next and back.
 pub fn step(before: i64, distance: f64, size: f64) -> i64 {
     let distance = if distance.is_finite() { distance.clamp(-FARTHEST, FARTHEST) } else { 0.0 };
     #[allow(clippy::cast_precision_loss)] // a step that was reached before
@@ -96,12 +95,12 @@ pub enum Cap {
     Amount(f64),
 }
 
-/// The room where there is no cap.
+/// The room without a cap.
 pub const NO_CAP: f64 = f64::INFINITY;
 
 impl Cap {
-    /// What a cap leaves beside `usage`, in seconds times the metric: a job that requests more than that goes beyond the cap. Negative
-    /// where usage is beyond it already. [`NO_CAP`] where the total is 0.
+    /// What a cap leaves after `usage`, in seconds times the metric: a job that requests more exceeds the cap. Negative if usage already
+    /// does. [`NO_CAP`] if the total is 0.
     ///
     /// Maui, 6.3: blocked if usage + request > cap, for a relative cap if 100 (usage + request) / total > cap.
     pub fn room(self, usage: f64, totals: Totals) -> f64 {
@@ -130,9 +129,9 @@ impl Cap {
 
 /// How the levels of a tree count together.
 ///
-/// Our own definition, along the names that Moab has for it. A path leads from the first level n1, below the root, to a node nd, and
-/// has a distance from its target on each level.
-/// - With `cap`, where two levels that follow each other are off in the same direction, the lower one counts no more than the upper one.
+/// This is our own definition, with the names that Moab uses. A path leads from the first level n1, below the root, to a node nd, and has a
+/// distance from its target on each level.
+/// - With `cap`, if two adjacent levels are off in the same direction, the lower one counts no more than the upper one.
 /// - With `multiplier` m > 0 level k counts (1 + m)^-(k-1), with m < 0 it counts (1 + |m|)^-(d-k), else all count the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tiers {
@@ -167,8 +166,7 @@ impl Tier {
         self.delta
     }
 
-    /// The path that goes on with a level of this distance from its target. In the sum the distance, as it is after `cap`, is
-    /// multiplied with `weight`.
+    /// The path continued by a level with this distance from its target. In the sum the distance after `cap` is multiplied by `weight`.
     #[must_use]
     pub fn below(self, delta: f64, weight: f64, tiers: Tiers) -> Self {
         let delta = if delta.is_finite() { delta.clamp(-FARTHEST, FARTHEST) } else { 0.0 };

@@ -1,8 +1,8 @@
-//! Usage in windows of time, as Maui counts it: each of the last windows counts as a part of what the next younger one does.
+//! Usage in windows of time, as Maui counts it: each window counts as a fraction of the next younger one.
 //!
-//! Windows are numbered from 1970 on and begin at multiples of their length, so that no restart moves them. All owners of usage have
-//! the same windows; which one is the current is said once ([`Windows`]), and each owner has only its amounts, the current one
-//! first. What ran is entered where it ran, not where it was seen.
+//! Windows are numbered from 1970 on and begin at multiples of their length, so that no restart moves them. All owners of usage have the
+//! same windows. [`Windows`] knows which one is current; an owner has only its amounts, the current one first. Usage is entered in the
+//! window in which it occurred, not in the one in which it was seen.
 
 /// Which windows there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +48,11 @@ impl Windows {
         self.newest
     }
 
-    /// It is `now`. Returns by how many windows all amounts are older than before (see [`roll`]).
+    /// The time is `now`. Returns by how many windows all amounts have aged (see [`roll`]).
     ///
-    /// Where the clock was set back, the current window goes on and takes everything until the clock has caught up. If that is
-    /// more than all windows together, the current one takes the number of now instead: a clock that once stood years ahead would
-    /// stop the windows for years.
+    /// If the clock was set back, the current window continues and takes everything until the clock has caught up. If the difference
+    /// exceeds all windows together, the current window takes the number of `now` instead: otherwise a clock that was once years ahead
+    /// would stop the windows for years.
     pub fn advance(&mut self, now: i64) -> usize {
         let index = now.div_euclid(self.length);
         let ahead = index.saturating_sub(self.newest);
@@ -69,8 +69,8 @@ impl Windows {
         0
     }
 
-    /// Splits `run` seconds from `start` on by the windows in which they fall: calls `each` with the age of a window, 0 for the
-    /// current one, and the seconds in it. What is older than all that count is left out; what is in the future is in the current.
+    /// Splits `run` seconds from `start` on by windows: calls `each` with the age of a window, 0 for the current one, and the seconds in
+    /// it. Seconds older than all windows that count are left out; seconds in the future belong to the current one.
     #[allow(clippy::cast_precision_loss)] // seconds, exact over 285 million years
     pub fn split(&self, start: i64, run: f64, mut each: impl FnMut(usize, f64)) {
         if self.behind || start.div_euclid(self.length) >= self.newest {
@@ -100,8 +100,8 @@ impl Windows {
         Self::new(length, depth, until.max(self.newest.saturating_mul(self.length)))
     }
 
-    /// What amounts in these windows, filled until a time, are in others: a window's amount is spread evenly over its time, that of the
-    /// current one over what has passed of it.
+    /// Converts amounts in these windows, filled until a time, to other windows. A window's amount is spread evenly over its time, that of
+    /// the current one over the elapsed part.
     #[allow(clippy::cast_precision_loss)] // seconds
     pub fn rebin(&self, amounts: &[f64], to: &Self, until: i64) -> Vec<f64> {
         let mut others = Vec::new();

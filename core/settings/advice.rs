@@ -1,7 +1,7 @@
-//! What is odd in a configuration that works: settings of ours together with those of slurm.conf. The plugin warns of it after a start or a
-//! reconfigure, and `multifactor2 check` says it before, both by this.
+//! Finds what is odd in a configuration that works: our settings together with those of slurm.conf. Both the plugin, after a start or a
+//! reconfigure, and `multifactor2 check`, before one, use it.
 //!
-//! A rule belongs here if it holds of the configuration alone. What needs associations, or other files, is where these are.
+//! A rule belongs here if it needs the configuration alone. Rules that need associations or other files are with those.
 
 use std::fmt;
 
@@ -52,7 +52,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// What there is to say of a QOS with these flags and this threshold beside caps that stop jobs (`Block=yes`), or without such caps.
+/// What to say of QOS with these flags and this threshold, with or without caps that stop jobs (`Block=yes`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thresholds {
     /// QOS in which slurmctld stops no job.
@@ -62,8 +62,8 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// Takes a QOS: its name, whether it has the flag `EnforceUsageThreshold`, and its `UsageThreshold`, where it has one. With `caps_stop`
-    /// there are caps that stop jobs.
+    /// Takes a QOS: its name, whether it has the flag `EnforceUsageThreshold`, and its `UsageThreshold`, if any. `caps_stop`: some caps
+    /// stop jobs.
     pub fn take(&mut self, name: &str, is_enforced: bool, threshold: Option<f64>, caps_stop: bool) {
         let enforced = threshold.filter(|_| is_enforced);
         let stops = enforced.is_some_and(|threshold| threshold > 0.0 && threshold <= LARGEST_THRESHOLD);
@@ -77,7 +77,7 @@ impl Thresholds {
 
     /// What there is to say.
     pub fn advice(&self) -> Vec<Advice> {
-        /// So many are named.
+        /// How many are named.
         const NAMED: usize = 10;
         let mut found = Vec::new();
         if !self.lacking.is_empty() {
@@ -101,11 +101,11 @@ impl Thresholds {
     }
 }
 
-/// What slurm.conf says, as far as rules go by it. Times are in seconds.
+/// What slurm.conf says, as far as rules need it. Times are in seconds.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // each is a flag of slurm.conf
 pub struct Beside {
-    /// Tickets are what fair-share goes by: `PriorityType=priority/multifactor2`.
+    /// Fair-share uses tickets: `PriorityType=priority/multifactor2`.
     pub has_tickets: bool,
     /// `PriorityWeight*`
     pub weights: Weights,
@@ -139,7 +139,7 @@ fn is_endless(seconds: u32) -> bool {
 const OVERWHELMING: u64 = 100;
 
 impl Settings {
-    /// All that is odd beside slurm.conf; only what our own settings say by themselves where that is not known.
+    /// All that is odd together with slurm.conf; if that is unknown, only what our own settings show by themselves.
     pub fn advice(&self, beside: Option<&Beside>) -> Vec<Advice> {
         let mut found: Vec<Advice> = self.without_effect().into_iter().map(Advice::without_effect).collect();
         found.extend(self.nobody_has_tickets());
@@ -214,8 +214,8 @@ impl Settings {
 }
 
 impl Beside {
-    /// What is odd in slurm.conf alone, where a plugin computes fair-share. `has_points`: jobs have points, which are no fair-share. `in_windows`:
-    /// usage for shares is in windows, which the half-life has no part in.
+    /// What is odd in slurm.conf alone if a plugin computes fair-share. `has_points`: jobs have points, which are no fair-share.
+    /// `in_windows`: usage for shares is in windows, which the half-life does not affect.
     pub fn advice(&self, has_points: bool, in_windows: bool) -> Vec<Advice> {
         let rules = [
             self.weights(has_points),

@@ -1,8 +1,7 @@
-//! One declaration for each setting.
+//! Declares each setting once.
 //!
-//! [`settings!`](crate::settings) takes the declarations and makes of them the table that the parser uses, the struct that
-//! the plugin reads, its defaults, what the log shows, and the enums and blocks. `make docs` makes the pages for people from
-//! the same table.
+//! [`settings!`](crate::settings) turns the declarations into the table that the parser uses, the struct that the plugin reads, its
+//! defaults, what the log shows, and the enums and blocks. `make docs` generates the pages for people from the same table.
 
 use super::value::{clock, Date, Value};
 use std::time::Duration;
@@ -125,7 +124,7 @@ macro_rules! settings {
             $field:ident = $name:literal: $kind:ident $args:tt $absent:ident($given:literal);
         )+}
     ) => {
-        /// Every setting there is. The parser, the listings and the pages go by this table.
+        /// All settings. The parser, the listings and the pages use this table.
         pub static $table: &[$crate::settings::schema::Setting] =
             &[$($crate::settings!(@row [$($meaning)+] $name $kind $args $absent $given)),+];
 

@@ -1,12 +1,12 @@
-//! Lines with attributes that are accepted and do nothing together with the others: their writer meant something else. `together` says it of single
-//! settings, with the place of each.
+//! Finds lines whose attributes are accepted but have no effect given the other lines: their writer meant something else. `together` does
+//! this for single settings, with the place of each.
 
 use super::table::{
     Component, ComponentKind, CredentialKind, Distribution, ParentUsers, Service, Settings, Target,
     TargetKind, TargetType,
 };
 
-/// A part of a component, its weight on a line, and the kind of lines that it goes by.
+/// A part of a component, its weight on a line, and the kind of lines that it needs.
 type Part<K> = (&'static str, fn(&Component) -> f64, K);
 
 const CREDENTIALS: [Part<CredentialKind>; 6] = [
@@ -27,7 +27,7 @@ const TARGETS: [Part<TargetKind>; 6] = [
     ("FSClass", |line| line.fs_class.weight, TargetKind::Partition),
 ];
 
-/// Whether a `Service` line has what a part goes by.
+/// Whether a `Service` line has what a part needs.
 type Has = fn(&Service) -> bool;
 
 const PROMISES: [Part<Has>; 2] = [

@@ -1,7 +1,8 @@
-//! Lines that rest on what slurmctld enforces.
+//! Lines that depend on what slurmctld enforces (`AccountingStorageEnforce`).
 //!
-//! Without `wckeys` in `AccountingStorageEnforce` slurmctld looks at no wckey: any user names any key. Such a line would be a price that who
-//! pays chooses, so it has no effect. Without `qos` any user submits to any QOS. Such lines stay, as QOS give priority in stock Slurm, too. Without `limits` slurmctld tells nobody that a run has ended, nor how.
+//! Without `wckeys` slurmctld checks no wckey, and any user can name any key. Such a line would let users choose their own price, so it has
+//! no effect. Without `qos` any user can submit to any QOS. Such lines stay, because QOS give priority in stock Slurm too. Without `limits`
+//! slurmctld tells nobody that a run has ended, nor how.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +29,8 @@ impl Enforced {
     }
 }
 
-/// `AccountingStorageEnforce` with all that its words imply, as `scontrol show config` has it: slurm.conf may have `safe` alone, or a number.
+/// `AccountingStorageEnforce` with all that its words imply, as `scontrol show config` prints it: slurm.conf may have `safe` alone, or a
+/// number.
 pub fn in_full(words: &str) -> BTreeSet<&'static str> {
     let implied = |word: &str| -> &'static [&'static str] {
         match word.trim().to_ascii_lowercase().as_str() {

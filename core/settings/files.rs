@@ -1,7 +1,7 @@
 //! Reads configuration files and what they include.
 //!
-//! An `Include` path is relative to the directory of the file that includes it. The daemon must survive whatever
-//! such a path names, so only regular files of sensible size are opened: a FIFO would block it, a device never end.
+//! An `Include` path is relative to the directory of the file that includes it. The daemon must survive whatever such a path names, so only
+//! regular files of sensible size are opened: a FIFO would block it, a device would never end.
 
 use super::report::{Error, Errors, Place};
 use super::text::{parse_each, Document, Statement};
@@ -16,7 +16,7 @@ pub const MAX_FILES: usize = 256;
 /// Bytes that all files of one configuration may have together.
 pub const MAX_BYTES: u64 = 16 << 20;
 
-/// Reads a file and everything that it includes into one document; `None` where there is no such file.
+/// Reads a file and everything that it includes into one document; `None` if the file does not exist.
 ///
 /// What cannot be read is an error in the document, naming the line that includes it.
 pub fn read(path: &Path) -> Option<Document> {
@@ -26,7 +26,7 @@ pub fn read(path: &Path) -> Option<Document> {
     is_there.then_some(document)
 }
 
-/// The same, one statement after the other; false where there is no such file.
+/// The same, one statement after the other; false if the file does not exist.
 pub fn read_each(path: &Path, errors: &mut Errors, take: &mut dyn FnMut(Statement)) -> bool {
     // Not `exists`: that is false for a dangling link and for an unreadable directory too.
     if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {

@@ -1,8 +1,8 @@
-//! The last good settings in a file of the daemon's own, for the process after this one.
+//! Saves the last good settings in a file of the daemon, for the next process.
 //!
-//! A mistake in the configuration must not end a controller, and from Slurm 23.11 on every reconfigure is a new process.
-//! So what was good is kept: the settings in the syntax of `multifactor2.conf`, each with the place that it came from,
-//! between a first line with the version of the format and a last line without which the file is not whole.
+//! A mistake in the configuration must not end a controller, and from Slurm 23.11 on every reconfigure is a new process. So the last good
+//! settings are kept: in the syntax of `multifactor2.conf`, each with the place that it came from, between a first line with the version of
+//! the format and a last line without which the file is incomplete.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -47,19 +47,19 @@ pub fn text(loaded: &Loaded, configuration: &Path) -> String {
     )
 }
 
-/// The settings that are kept in a file; `None` where there is none.
+/// The settings that are kept in a file; `None` without a file.
 ///
 /// # Errors
-/// The file is there and cannot be used.
+/// The file exists and cannot be used.
 pub fn read(file: &Path) -> Result<Option<Settings>, Damage> {
     contents(file)?.map(|text| settings(file, &text)).transpose()
 }
 
-/// Keeps a [`text`] for the next process, where it differs from what the file holds. At no moment is there half a file.
-/// Gives what was wrong with a file that has been replaced.
+/// Keeps a [`text`] for the next process if it differs from the contents of the file. At no moment is the file incomplete. Returns what was
+/// wrong with a file that has been replaced.
 ///
 /// # Errors
-/// What the file system said; the file before is still there then.
+/// What the file system said; the old file still exists then.
 pub fn keep(file: &Path, text: &str) -> io::Result<Option<Damage>> {
     if text.len() as u64 > MAX_BYTES {
         return Err(io::Error::other("the settings and their places have more than 64 MiB"));

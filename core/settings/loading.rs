@@ -1,4 +1,4 @@
-//! Loading settings, and keeping the last good ones.
+//! Loads settings, and keeps the last good ones.
 
 use super::files;
 use super::report::{Errors, Warning};
@@ -92,8 +92,8 @@ pub enum Outcome {
 
 /// Remembers the last good settings, over any number of init and fini.
 ///
-/// A daemon that has once had good settings must live on when they become bad: from 23.11 on every reconfigure is a
-/// start, and its refusal would end the controller. What an earlier process had is told with [`SettingsKeeper::remember`].
+/// A daemon that has once had good settings must survive when they become bad: from 23.11 on every reconfigure is a start, and refusing it
+/// would end the controller. [`SettingsKeeper::remember`] takes the settings of an earlier process.
 #[derive(Debug, Default)]
 pub struct SettingsKeeper {
     good: Option<Settings>,

@@ -1,12 +1,12 @@
 //! The plugin's own settings, which stock Slurm has no place for.
 //!
-//! They come from `PriorityParameters=` in slurm.conf and from `multifactor2.conf` beside it, in Slurm's key=value
-//! style. [`text`] knows the style, [`files`] follows `Include`, [`schema`] compares what was written with a table of
-//! known settings, [`value`] reads single values, [`declare`] makes table and struct of one declaration a setting,
-//! [`table`] holds those declarations, `loading` gives the result, which [`kept`] saves for the next process, `together`
-//! compares settings with each other, [`advice`] with slurm.conf (`effects` with each other), `enforced` with what slurmctld enforces, and `shown` has them for a line of the log. Every problem is a
-//! value ([`report`]) that names file, line, value and what is allowed;
-//! nothing here logs or knows Slurm's types.
+//! They come from `PriorityParameters=` in slurm.conf and from `multifactor2.conf` in the same directory, in Slurm's key=value style.
+//! [`text`] reads the style and [`files`] follows `Include`. [`schema`] compares the text with a table of known settings, [`value`] reads
+//! single values, [`declare`] turns one declaration per setting into table and struct, and [`table`] holds those declarations. `loading`
+//! gives the result, which [`kept`] saves for the next process. `together` and `effects` compare settings with each other, [`advice`] with
+//! slurm.conf, and `enforced` with what slurmctld enforces. `shown` formats them for a line of the log.
+//!
+//! Every problem is a value ([`report`]) that names file, line, value and what is allowed. Nothing here logs or knows Slurm's types.
 
 pub mod advice;
 pub mod declare;

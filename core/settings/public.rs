@@ -1,6 +1,6 @@
 //! The settings that name nobody, for a file that everybody may read.
 //!
-//! Each kind of line is decided on by name, so that a new kind does not compile before it has been.
+//! Each kind of line is listed by name, so that a new kind does not compile until somebody has decided about it.
 
 use super::{
     ChargeKind, ComponentKind, CredentialKind, GrantKind, OverrideKind, ServiceKind, Settings, TargetKind,
@@ -27,9 +27,9 @@ enum Names {
 }
 
 impl Settings {
-    /// What of the settings everybody may know; with `partitions` also lines that name partitions.
+    /// The settings that everybody may know; with `partitions` also lines that name partitions.
     ///
-    /// Where the snapshot is and who else reads it is left out with the Unix group that may.
+    /// The path of the snapshot and its readers are left out, with their Unix group.
     pub fn public(&self, partitions: bool) -> Public {
         let mut settings = self.clone();
         let is_public = |names: Names| match names {

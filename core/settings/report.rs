@@ -1,6 +1,6 @@
-//! What was wrong with the configuration, where, and what the administrator should do about it.
+//! What is wrong with the configuration, where, and what the administrator should do about it.
 //!
-//! Errors and warnings are values: the caller decides whether they refuse a start or are only logged.
+//! Errors and warnings are values: the caller decides whether they prevent a start or are only logged.
 
 use std::fmt;
 use std::sync::Arc;

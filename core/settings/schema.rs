@@ -1,7 +1,7 @@
-//! Compares what was written with a table of known settings.
+//! Compares the text of settings with a table of known ones.
 //!
-//! A plain setting stands alone, and several may share a line; the last one wins. A block begins its line and takes
-//! all other pairs of the line as its attributes; blocks add up. The table alone decides: a new setting is a new row.
+//! A plain setting stands alone, and several may share a line; the last one wins. A block begins its line and takes all other pairs of the
+//! line as its attributes; blocks add up. The table alone decides: a new setting is a new row.
 
 use super::advice::Grade;
 use super::report::{Error, Errors, Place, Warning, MAX_REPORTS, MAX_SHOWN};
@@ -21,7 +21,7 @@ pub struct Setting {
     pub name: &'static str,
     /// What its value must look like.
     pub kind: Kind,
-    /// What holds where it is not written.
+    /// What applies if it is not written.
     pub absent: Absent,
     /// A value to show: the default, where there is one. Empty for an attribute that another one stands for.
     pub example: &'static str,

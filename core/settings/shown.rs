@@ -1,4 +1,4 @@
-//! Settings for one line of a log: those that are not as by default, and what has changed. However many there are, the line is bounded.
+//! Formats settings for one line of a log: those that differ from the default, and what has changed. The length of the line is bounded.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
-//! With which version each setting came, for who writes a file that an older plugin is to read.
+//! The version in which each setting appeared, for writing a file that an older plugin can read.
 
 use super::text::{self, Pair, Statement};
 
-/// Versions, oldest first, with what each brought: settings, `Setting.Attribute` that came after its setting, `Setting=word` likewise.
+/// Versions, oldest first, with what each brought: settings, and any `Setting.Attribute` or `Setting=word` that came after its setting.
 pub const SINCE: [(&str, &[&str]); 3] = [
     ("0.1.0", &["ActiveJobs"]),
     (

@@ -1,8 +1,8 @@
-//! Slurm's key=value style, as text: lines, comments, continuation, quotes. What the keys mean is not known here.
+//! Reads Slurm's key=value style: lines, comments, continuation, quotes. It does not know what the keys mean.
 //!
-//! The rules are those of slurm.conf: an unescaped `#` begins a comment (inside quotes too), a backslash at the end
-//! of a line continues it, `\x` is a literal `x`. Beyond slurm.conf, `\"` is a literal quote inside quotes and `\ ` a
-//! literal blank, so that every value without a line break or NUL can be written.
+//! The rules are those of slurm.conf: an unescaped `#` begins a comment (inside quotes too), a backslash at the end of a line continues it,
+//! `\x` is a literal `x`. Beyond slurm.conf, `\"` is a literal quote inside quotes and `\ ` a literal blank, so that every value without a
+//! line break or NUL can be written.
 
 use super::report::{Error, Errors, Place, MAX_SHOWN};
 use std::fmt;

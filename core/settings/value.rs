@@ -1,6 +1,6 @@
-//! Reading single values: what kinds there are, what each allows, and what it gives.
+//! Reads single values: which kinds exist, what each allows, and what it gives.
 //!
-//! Every kind is a pure function from text to value, so that all settings accept and refuse the same notations.
+//! Every kind is a pure function from text to value, so that all settings accept and reject the same notations.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -33,7 +33,7 @@ pub enum Kind {
     PositiveDecimal,
     /// 0, or a finite decimal number of at least `min`.
     ZeroOrDecimal {
-        /// Smallest value beside 0.
+        /// Smallest value besides 0.
         min: f64,
     },
     /// A switch.
@@ -98,8 +98,8 @@ pub enum Value {
     Text(String),
 }
 
-/// A date and time of day without a time zone: the one of the controller's clock is meant. Ordered by time, so that
-/// it can be compared with the current local time taken apart.
+/// A date and time of day without a time zone, in that of the controller's clock. Dates are ordered by time, so that they can be compared
+/// with the parts of the current local time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date {
     /// Gregorian year, 1970 to 9999.
@@ -224,8 +224,8 @@ fn duration(text: &str) -> Option<u64> {
     Some(days.unwrap_or(0) * 86_400 + hours * 3_600 + minutes * 60 + seconds)
 }
 
-/// Seconds as Slurm writes a length of time: `days-hours:minutes:seconds`, without days where there are none. Reading it by
-/// [`Kind::Duration`] gives the same seconds.
+/// Seconds as Slurm writes a length of time: `days-hours:minutes:seconds`, without zero days. [`Kind::Duration`] reads the same seconds
+/// back.
 pub fn clock(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let clock = format!("{:02}:{:02}:{:02}", rest / 3_600, rest / 60 % 60, rest % 60);

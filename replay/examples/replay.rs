@@ -1,4 +1,4 @@
-//! A trace under one scheduler and policy, in a few lines: `cargo run --release -p multifactor2-replay --example replay -- TRACE
+//! Replays a trace under one scheduler and policy in a few lines: `cargo run --release -p multifactor2-replay --example replay -- TRACE
 //! [SCHEDULER] [POLICY]`. The command `multifactor2 replay` is the real thing.
 
 use std::path::Path;

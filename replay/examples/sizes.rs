@@ -1,10 +1,11 @@
-//! How long a replay takes, and how that grows with the jobs.
+//! Measures how long a replay takes, and how that grows with the number of jobs.
 //!
 //!     cargo run --release -p multifactor2-replay --example sizes [-- [JOBS…] [--scheduler NAME] [--policy NAME…] [--all] [--nodes]]
 //!
-//! For growth the queue has to be as deep with many jobs as with few, so the same days come again and again: [`DAYS`] jobs of a large
-//! site. `--all` has them once, ten times and a hundred times, and then a year as it comes, with a queue of 5,000 on average. Without numbers it is
-//! 50,000 and 500,000 jobs. Policies run side by side. `--nodes` makes the machine one of nodes with 64 CPUs each; without it it has pools.
+//! To measure growth, the queue must be as deep with many jobs as with few. So the same days repeat: [`DAYS`] jobs of a large site. `--all`
+//! runs them once, ten times and a hundred times, and then a whole year with a queue of 5,000 on average. Without numbers it runs 50,000
+//! and 500,000 jobs. Policies run in parallel. `--nodes` makes the machine one of nodes with 64 CPUs each; without it the machine has
+//! pools.
 
 use std::thread;
 use std::time::Instant;
@@ -36,7 +37,7 @@ fn processor_time() -> f64 {
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// So many jobs, of which [`DAYS`] come again and again.
+/// This number of jobs, in which [`DAYS`] repeat.
 fn repeated(jobs: usize) -> Workload {
     let mut workload = Recipe::large(1, jobs.min(DAYS)).make();
     let days = workload.jobs.clone();

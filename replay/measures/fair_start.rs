@@ -1,7 +1,7 @@
 //! Fair start times: when a job would have started if nobody had submitted anything after it (Sabin, Kochhar, Sadayappan, ICPP 2004).
 //!
-//! The fair start of a job is its start in a replay of the same workload that ends with it. **Unfairness** of a job is max(0, start − fair
-//! start): how much later it starts because of those who came after it. Each takes a replay, so it is measured on a sample.
+//! The fair start of a job is its start in a replay of the same workload that ends with this job. **Unfairness** of a job is max(0, start −
+//! fair start): the delay that later jobs cause. Each fair start takes a replay, so a sample of jobs is measured.
 
 use super::Spread;
 use crate::sim::{Outcome, NEVER};
@@ -18,7 +18,7 @@ pub struct FairStarts {
     pub unfairness: Spread,
 }
 
-/// So many jobs that were submitted at `since` or later, by a seed, in the order of submission; all where there are not more.
+/// A sample of `count` jobs that were submitted at `since` or later, by a seed, in the order of submission; all if there are not more.
 pub fn sample(workload: &Workload, count: usize, seed: u64, since: i64) -> Vec<u32> {
     let first = workload.jobs.partition_point(|job| job.submit < since);
     let last = u32::try_from(workload.jobs.len()).unwrap_or(u32::MAX);

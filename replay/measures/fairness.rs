@@ -1,7 +1,6 @@
-//! Usage against shares, over contended time: the stretches in which at least one job waited.
+//! Measures usage against shares over contended time: the stretches in which at least one job waited.
 //!
-//! Usage is in CPU seconds, whatever it is billed by. It is looked at in intervals of equal length, of which only the contended parts
-//! count.
+//! Usage is in CPU seconds, whatever it is billed by. It is measured in intervals of equal length, of which only the contended parts count.
 //!
 //! - **Share error** of an interval: E = ½ Σ |usage of an account / all usage − its share|, over accounts directly below the root, of
 //!   usage that decays by half-life. From 0 (as configured) to 1.
@@ -75,8 +74,8 @@ struct Stretch {
 /// The most sums by interval and association.
 const MOST_SUMS: usize = 50_000_000;
 
-/// Measures an outcome in so many intervals (at least 1), from the first submission to the last. `half_life` in seconds. Intervals that
-/// begin before `since` have samples, and count for nothing else, as a warm-up.
+/// Measures an outcome in `intervals` intervals (at least 1), from the first submission to the last. `half_life` is in seconds. Intervals
+/// that begin before `since` are a warm-up: they have samples, and count for nothing else.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_wrap, clippy::cast_sign_loss)] // seconds of a workload
 pub fn fairness(
     workload: &Workload,

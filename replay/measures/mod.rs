@@ -11,10 +11,10 @@
 //! | utilisation | CPU seconds that were used / CPU seconds that there were, from the first submission to the last start |
 //! | makespan | last end − first submission |
 //!
-//! Of those who come later, in [`fair_start`]: the fair start time.
+//! [`fair_start`] measures the effect of later jobs: the fair start time.
 //!
-//! Of shares, in [`mod@fairness`]: the share error, entitlements by water-filling, Jain's index, and lag; over the time in which somebody
-//! waited, as nobody can be treated unfairly on a machine with free room.
+//! [`mod@fairness`] measures usage against shares: the share error, entitlements by water-filling, Jain's index, and lag. It covers the
+//! time in which jobs waited, because nobody can be treated unfairly on a machine with free room.
 
 pub mod fair_start;
 pub mod fairness;

@@ -1,12 +1,12 @@
 //! How far a replay of the past is from the past: the policy that the cluster had, replayed, against the recorded starts.
 //!
-//! The error of a job is its replayed start − its recorded start. Of a group of jobs (an account, a user, a partition, a class of size, all)
-//! a [`Band`] has the mean of the errors and its standard error, from a bootstrap over blocks of time: waits of one week hang together, so
-//! a week is drawn as a whole. Blocks are weeks; a tenth of the trace where it is shorter than [`LEAST_WEEKS`] of them.
+//! The error of a job is its replayed start − its recorded start. For a group of jobs (an account, a user, a partition, a class of size,
+//! all), a [`Band`] has the mean of the errors and its standard error, from a bootstrap over blocks of time. Waits within one week are
+//! correlated, so a week is drawn as a whole. Blocks are weeks, or a tenth of the trace if it is shorter than [`LEAST_WEEKS`] of them.
 //!
-//! What a replay says of another policy is worth no more than this: a difference that is not larger than [`Band::worst`] may be the replay's.
-//! A group whose mean error is more than [`MISFIT`] of what was recorded is a misfit: something decided its waits that the replay does not
-//! know. That it may be one week's alone, by its standard error, changes nothing: the record is what it is.
+//! What a replay says of another policy is worth no more than this: a difference that does not exceed [`Band::worst`] may be the replay's.
+//! A group is a misfit if its mean error is more than [`MISFIT`] of what was recorded: something that the replay does not know decided its
+//! waits. Even if its standard error suggests that one week alone caused this, it stays a misfit: the record is what it is.
 
 use crate::sim::{Outcome, Treatments};
 use crate::trace::reasons::Treatment;
@@ -16,7 +16,7 @@ use super::Counted;
 
 const WEEK: i64 = 7 * 86_400;
 
-/// From so many weeks on blocks are weeks.
+/// With this many weeks or more, blocks are weeks.
 pub const LEAST_WEEKS: i64 = 4;
 
 /// Blocks of a trace that is shorter.
@@ -182,7 +182,7 @@ pub struct Block {
 /// Why nothing is said of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Silence {
-    /// So many of its jobs waited for something that the replay leaves out; that most of them named.
+    /// Some of its jobs waited for something that the replay leaves out, most of them for `reason`.
     LeftOut {
         /// The word of most of them.
         reason: String,
@@ -191,7 +191,7 @@ pub enum Silence {
         /// The part of its CPU hours of all such jobs.
         part: f64,
     },
-    /// Its replayed past is not its past, and so many of its waiting jobs met an outage.
+    /// Its replayed past is not its past, and some of its waiting jobs met an outage.
     Outage {
         /// Those of them.
         jobs: usize,

@@ -1,9 +1,9 @@
-//! Entitlement by water-filling: what everybody would get of what there was, if it had been divided by shares among those that wanted
+//! Entitlement by water-filling: what each user would have got if the available amount had been divided by shares among those who wanted
 //! some.
 //!
-//! At a node with an amount to divide, every child gets x = min(demand, λ·shares), with λ such that all is given out, or all demand is
-//! met; then each divides its x in the same way. So what an idle account leaves goes to its siblings, and nobody is said to be cheated
-//! of what it did not ask for (flux-sched #282).
+//! At a node with an amount to divide, every child gets x = min(demand, λ·shares), with λ such that everything is given out or all demand
+//! is met. Then each divides its x in the same way. So what an idle account leaves goes to its siblings, and no account counts as cheated
+//! of what it did not request (flux-sched #282).
 
 use multifactor2_core::{Node, ShareTree};
 

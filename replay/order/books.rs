@@ -1,6 +1,6 @@
-//! Books: usage and fair-share of some partitions, apart from those of all others. Without `Book` lines there is one, of all partitions.
+//! Books: separate usage and fair-share of some partitions. Without `Book` lines there is one, of all partitions.
 //!
-//! A job waits in the books of all partitions that it asks for, and is charged to that of the one it runs in.
+//! A job waits in the books of all partitions that it requests, and is charged to that of the partition in which it runs.
 
 use std::sync::Arc;
 

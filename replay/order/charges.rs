@@ -1,7 +1,7 @@
-//! What jobs are charged besides their billing: charge rules and `MinimumCharge`, as far as a trace has what they depend on.
+//! What jobs are charged besides their billing: charge rules and `MinimumCharge`, as far as a trace has the facts for them.
 //!
-//! It tells partition, QOS and account of a job. It has neither reservations nor wckeys, and each job runs once. [`left_out`] says what of
-//! that matters.
+//! A trace has the partition, QOS and account of a job. It has neither reservations nor wckeys, and each job runs once. [`left_out`] says
+//! which of these gaps matter.
 
 use multifactor2_core::books;
 use multifactor2_core::policy::pools::{Bearer, Named};

@@ -1,9 +1,10 @@
-//! Which job is first: the order that a scheduler goes through the queue in.
+//! The order in which a scheduler goes through the queue.
 //!
-//! [`Fifo`] is the order of submission. [`Multifactor`] has priorities as the plugin computes them: usage of associations decays and
-//! is charged each `PriorityCalcPeriod`, [`FairSharePolicy`] makes fair-share factors of it in each book, and the engine adds the others.
+//! [`Fifo`] is the order of submission. [`Multifactor`] has priorities as the plugin computes them: usage of associations decays and is
+//! charged each `PriorityCalcPeriod`, [`FairSharePolicy`] turns it into fair-share factors in each book, and the engine adds the other
+//! factors.
 //!
-//! **Add a fair-share policy**: a type that is a [`FairSharePolicy`], a variant of [`Policy`], and its line in [`Policy::order`].
+//! **To add a fair-share policy**, write a type that is a [`FairSharePolicy`], a variant of [`Policy`], and its line in [`Policy::order`].
 
 mod books;
 mod charges;
@@ -53,8 +54,8 @@ pub trait Order {
     /// A job ends.
     fn end(&mut self, now: i64, job: u32);
 
-    /// Computes all priorities anew. `set` takes those of a job that waits, one for each of its partitions; every job of `waiting` has
-    /// to be given, in any order.
+    /// Computes all priorities. `set` takes those of a waiting job, one for each of its partitions. It must be called for every job of
+    /// `waiting`, in any order.
     fn cycle(&mut self, now: i64, waiting: &[u32], set: &mut dyn FnMut(u32, &[u32]));
 }
 
@@ -76,7 +77,7 @@ pub enum Policy {
 pub enum PolicyError {
     /// Its settings are wrong.
     Settings(Errors),
-    /// There is none of that name, and no file.
+    /// Neither a policy nor a file has that name.
     Unknown(String),
 }
 

@@ -1,4 +1,4 @@
-//! Priorities as the plugin computes them: usage, fair-share by a [`FairSharePolicy`], and the other factors by the engine.
+//! Computes priorities as the plugin does: usage, fair-share by a [`FairSharePolicy`], and the other factors by the engine.
 
 use std::sync::Arc;
 
@@ -162,7 +162,7 @@ impl<'s> Multifactor<'s> {
         self
     }
 
-    /// With the windows that settings let the share tree go by.
+    /// With the windows that settings give the share tree.
     #[must_use]
     pub fn with_windows(mut self, settings: &Settings) -> Self {
         if let Some(windows) = settings.tree_windows() {

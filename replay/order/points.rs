@@ -1,9 +1,9 @@
-//! Points (`Component`, `Credential`, `Service`, `Target` and so on), as far as a trace has what they depend on.
+//! Points (`Component`, `Credential`, `Service`, `Target` and so on), as far as a trace has the facts for them.
 //!
-//! It tells CPUs, nodes, memory, the time limit, waits, and whose a job is. It has neither Unix groups nor disk space, and what the
-//! cluster has of memory and GPUs is not known, so processor equivalents are CPUs. Jobs that overtake others are not counted. Targets hold
-//! where all of them are of users and accounts by the usage that slurmctld itself counts; else none does, as those that a replay cannot
-//! measure would stand against those that it can. [`left_out`] says what of that matters.
+//! A trace has CPUs, nodes, memory, the time limit, waits, and the owner of a job. It has neither Unix groups nor disk space, nor the
+//! memory and GPUs of the cluster, so processor equivalents are CPUs. Jobs that overtake others are not counted. Targets apply only if all
+//! of them are of users and accounts and use the usage that slurmctld itself counts. Otherwise none applies, because targets that a replay
+//! cannot measure would compete with those that it can. [`left_out`] says which of these gaps matter.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,9 @@
-//! What a fair-share policy is to a replay.
+//! The interface of a fair-share policy in a replay.
 
 use multifactor2_core::policy::pools::{JobNames, Names};
 use multifactor2_core::{Node, ShareTree};
 
-/// What a policy goes by in a cycle: the tree, and usage after decay and charges.
+/// What a policy uses in a cycle: the tree, and usage after decay and charges.
 #[derive(Clone, Copy)]
 pub struct Ground<'g> {
     /// The associations.

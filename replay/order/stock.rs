@@ -1,7 +1,7 @@
-//! `priority/multifactor`, Slurm's own: Fair Tree, and the classic formula.
+//! Slurm's own `priority/multifactor`: Fair Tree, and the classic formula.
 //!
-//! Factors are those of the last cycle; a job that comes between two cycles has that of its association. Before the first cycle nobody
-//! has used anything. The classic formula of slurmctld sees accounts one cycle behind their usage; here they are not.
+//! Factors are those of the last cycle; a job that is submitted between two cycles has that of its association. Before the first cycle
+//! nobody has used anything. The classic formula of slurmctld sees accounts one cycle behind their usage; here they are not behind.
 
 use multifactor2_core::policy::stock::{factors, Algorithm, Classic};
 use multifactor2_core::{Node, ShareTree};

@@ -1,4 +1,4 @@
-//! `priority/multifactor2`: the engine of the plugin, called as the plugin calls it.
+//! `priority/multifactor2`: calls the engine as the plugin does.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! Usage of associations: it decays by half-life, and running jobs are charged for the time since the last cycle, as the plugin and
-//! stock do it. Where the share tree goes by windows ([`InWindows`]), the same seconds are entered there, too.
+//! Usage of associations. It decays by half-life, and running jobs are charged for the time since the last cycle, as in the plugin and in
+//! stock. If the share tree uses windows ([`InWindows`]), the same seconds are entered there too.
 //!
-//! Jobs of one association that ran through the whole period count together: a cycle costs what there are of associations, and of jobs
-//! that started since the last.
+//! Jobs of one association that ran through the whole period count together. So the cost of a cycle depends on the number of associations
+//! and of jobs that started since the last cycle.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub struct Usage {
     running: BTreeMap<u32, Held>,
     fresh: Vec<u32>,
     charges: Vec<f64>,
-    /// What the share tree goes by instead, where that is usage in windows.
+    /// Usage in windows, if the share tree uses that instead.
     windows: Option<InWindows>,
 }
 
@@ -61,7 +61,7 @@ impl Usage {
         }
     }
 
-    /// The share tree goes by windows: seconds of each, how many count, how much one counts relative to the next younger one.
+    /// Makes the share tree use windows: seconds of each, how many count, and the weight of one relative to the next younger one.
     pub fn go_by_windows(&mut self, tree: &ShareTree, of: (i64, usize, f64)) {
         self.windows = Some(InWindows::new(tree, of, self.last));
     }
@@ -71,7 +71,7 @@ impl Usage {
         &self.sums
     }
 
-    /// What the share tree goes by, by node: the same, or usage in windows.
+    /// The usage for the share tree, by node: the same, or usage in windows.
     pub fn counted(&self) -> &[f64] {
         self.windows.as_ref().map_or(&self.sums, InWindows::by_node)
     }
@@ -81,7 +81,7 @@ impl Usage {
         self.running.iter().map(|(job, held)| (*job, held))
     }
 
-    /// A job starts, which counts so much per second.
+    /// A job starts, which counts this much per second.
     pub fn start(&mut self, job: u32, node: Node, now: i64, partition: u16, rate: f64) {
         self.running.insert(job, Held { node, start: now, rate, partition, settled: false });
         self.fresh.push(job);

@@ -1,4 +1,4 @@
-//! Usage in windows, where the share tree goes by them (`TreeUsage=window`): what ran is entered in the window in which it ran.
+//! Usage in the windows of a share tree (`TreeUsage=window`): usage is entered in the window in which a job ran.
 
 use multifactor2_core::rules::windows::{self, Windows};
 use multifactor2_core::{Node, ShareTree};
@@ -40,7 +40,7 @@ impl InWindows {
         }
     }
 
-    /// Something ran for so many seconds from a time on, and counts `rate` in each.
+    /// Something ran for some seconds from a time on, and counts `rate` in each.
     pub fn enter(&mut self, node: Node, start: i64, seconds: f64, rate: f64) {
         let amounts = &mut self.amounts[node.index()];
         self.windows.split(start, seconds, |age, seconds| windows::enter(amounts, age, seconds * rate));

@@ -16,7 +16,7 @@ pub enum Allocation {
 }
 
 impl Allocation {
-    /// Takes so many CPUs from pools in their order, where `most` says how many each has. `None` where they have too few.
+    /// Takes CPUs from pools in their order, where `most` says how many each has. `None` if they have too few.
     pub fn take(pools: &[u16], cpus: i32, most: impl Fn(u16) -> i32) -> Option<Self> {
         if let [pool] = pools {
             return (most(*pool) >= cpus).then_some(Self::One(*pool, cpus));

@@ -1,11 +1,11 @@
 //! Limits of associations and QOS on running jobs, as `acct_policy.c` of Slurm 20.11 to 26.05 checks them before a job starts.
 //!
-//! A job counts for its association and all above it, for its QOS and for that of its partition: there once for all, once for its user and once
-//! for its account. The QOS of the partition comes first, unless that of the job has `OverPartQOS`. A limit of the first replaces the same
-//! limit of the second, and both replace the same one of associations (`qos_out_ptr` in `_qos_job_runnable_pre_select`). `MaxJobs` of an
-//! association does not hold where a QOS has `MaxJobsPU` or `MaxJobsPA`.
+//! A job counts for its association and all above it, for its QOS and for that of its partition. Each QOS counts it in all, for its user
+//! and for its account. The QOS of the partition comes first, unless the job's QOS has `OverPartQOS`. A limit of the first replaces the
+//! same limit of the second, and both replace that of associations (`qos_out_ptr` in `_qos_job_runnable_pre_select`). `MaxJobs` of an
+//! association does not apply if a QOS has `MaxJobsPU` or `MaxJobsPA`.
 //!
-//! A job that a limit holds back keeps nothing: both schedulers go on with the next.
+//! A job that a limit holds back reserves nothing: both schedulers go on with the next.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use slurm_text::limits::field;
@@ -329,7 +329,7 @@ fn are_enforced(workload: &Workload) -> bool {
     }
 }
 
-/// The limits of associations by their places. `MaxJobs` of an account is that of each user below it who has none of his own.
+/// The limits of associations by their places. `MaxJobs` of an account applies to each user below it who has none.
 fn of_associations(workload: &Workload) -> FxHashMap<u32, (Limit, Option<u32>)> {
     let mut listed: FxHashMap<(&str, &str), (Limit, Option<u32>)> = FxHashMap::default();
     for of in workload.limits.iter().filter(|of| of.partition.is_empty()) {

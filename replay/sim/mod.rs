@@ -1,10 +1,10 @@
-//! Runs a workload on a machine: events in the order of time, a scheduler that decides who starts, and an order of jobs.
+//! Runs a workload on a machine: events in the order of time, a scheduler that decides which jobs start, and an order of jobs.
 //!
-//! At one time submissions come before ends, ends before a recomputation of priorities, and passes of the scheduler last. What a
-//! pass needs is only what a real scheduler knows: time limits, never how long a job will run.
+//! At any one time submissions come before ends, ends before a recomputation of priorities, and passes of the scheduler last. A pass knows
+//! only what a real scheduler knows: time limits, never how long a job will run.
 //!
-//! Slurm's scheduler takes nodes where they are known: CPUs, memory and generic resources of each run out. The others take CPUs of
-//! pools. What is left out is in [`Treatments::left_out`].
+//! Slurm's scheduler assigns nodes if they are known: CPUs, memory and generic resources of each run out. The others take CPUs of pools.
+//! [`Treatments::left_out`] has what is left out.
 
 mod allocation;
 mod limits;
@@ -205,7 +205,7 @@ pub fn simulate_with(
     Ok(run(&setup, &plan.scheduler, order, skip, go_on))
 }
 
-/// The workload on the machine, as a scheduler sees it: Slurm's goes by nodes where they are known.
+/// The workload on the machine, as a scheduler sees it: Slurm's uses nodes if they are known.
 pub fn setup<'s>(workload: &'s Workload, machine: &'s Machine, scheduler: &Scheduler) -> Setup<'s> {
     if !goes_by_nodes(machine, scheduler) {
         return Setup::new(workload, machine);
@@ -216,7 +216,7 @@ pub fn setup<'s>(workload: &'s Workload, machine: &'s Machine, scheduler: &Sched
     })
 }
 
-/// Whether a scheduler goes by the nodes of a machine, and not by the CPUs of its pools.
+/// Whether a scheduler uses the nodes of a machine instead of the CPUs of its pools.
 pub fn goes_by_nodes(machine: &Machine, scheduler: &Scheduler) -> bool {
     matches!(scheduler, Scheduler::Slurm(_)) && !machine.nodes.is_empty()
 }

@@ -1,4 +1,4 @@
-//! One pass of Slurm's schedulers over a queue and running jobs that are given: what a real pass is compared with.
+//! Runs one pass of Slurm's schedulers over a given queue and given running jobs, to compare it with a real pass.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::workload::{Machine, Setup, Workload};
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
-    /// The main scheduler, over so many entries; over all, where that is not said.
+    /// The main scheduler, over this number of entries; over all if none is given.
     Main(Option<u32>),
     /// Backfill.
     Backfill,

@@ -1,7 +1,7 @@
 //! How many CPUs of each pool will be free at which time, as far as time limits tell.
 //!
-//! The first step is this very moment. Steps are kept in flat arrays, one for each pool, because a pass looks at all of them some
-//! hundred times: a search over some thousand numbers side by side takes less than a microsecond.
+//! The first step is the present. Steps are kept in flat arrays, one for each pool, because a pass looks at all of them some hundred times:
+//! a search over some thousand adjacent numbers takes less than a microsecond.
 
 use super::allocation::Allocation;
 
@@ -67,7 +67,7 @@ impl Profile {
         self.free[usize::from(pool)][from..to].iter().copied().min().unwrap_or_default()
     }
 
-    /// The allocation that a job gets which holds so many CPUs of pools from a place on for so long; `None` where it does not fit.
+    /// The allocation of a job that holds CPUs of pools from a place on for some time; `None` if it does not fit.
     pub fn allocate(&self, slot: Slot, pools: &[u16], cpus: i32, length: i64) -> Option<Allocation> {
         let until = slot.time.saturating_add(length);
         Allocation::take(pools, cpus, |pool| self.least(pool, slot.step, until))
@@ -189,7 +189,7 @@ impl Profile {
         });
     }
 
-    /// The step that begins at a time, which is made where there is none.
+    /// The step that begins at a time, which is added if it is missing.
     fn cut(&mut self, time: i64) -> usize {
         let step = self.times.partition_point(|at| *at < time);
         if self.times.get(step) == Some(&time) && step > 0 {

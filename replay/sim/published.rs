@@ -1,9 +1,11 @@
-//! The schedulers of the literature: they look at once, after every event.
+//! The schedulers of the literature. They look at the queue at once, after every event.
 //!
-//! EASY (Lifka 1995): the first job that does not fit gets a reservation at the earliest time that running jobs allow, and any other may
-//! start that does not delay it. SJBF is EASY with a scan by requested time (Tsafrir, Etsion, Feitelson 2007). Conservative
-//! backfilling (Mu'alem, Feitelson 2001): every job has a reservation, which only moves to earlier times. With several
-//! partitions the first job of each has the reservation.
+//! - EASY (Lifka 1995): the first job that does not fit gets a reservation at the earliest time that running jobs allow. Any other job may
+//!   start if it does not delay that one.
+//! - SJBF: EASY with a scan by requested time (Tsafrir, Etsion, Feitelson 2007).
+//! - Conservative backfilling (Mu'alem, Feitelson 2001): every job has a reservation, which only moves to earlier times.
+//!
+//! With several partitions the first job of each has the reservation.
 
 use super::allocation::Allocation;
 use super::profile::Profile;

@@ -1,5 +1,4 @@
-//! What happens in a replay when it is recorded to have happened: submissions, nodes that go away and come back, reservations and
-//! their jobs.
+//! Events that happen in a replay at their recorded times: submissions, nodes that go away and come back, reservations and their jobs.
 
 use std::collections::VecDeque;
 

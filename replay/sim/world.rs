@@ -60,14 +60,14 @@ pub struct World<'s> {
     order: Box<dyn Order + 's>,
     /// What each job holds, until when at the latest, and the number of its start.
     holds: FxHashMap<u32, (Allocation, i64, u32)>,
-    /// The nodes, where the scheduler goes by them.
+    /// The nodes, if the scheduler uses them.
     pub nodes: Option<Nodes>,
     /// Limits, where the scheduler follows any.
     limits: Option<Limits<'s>>,
     /// Real ends: at one time in the order in which the jobs started.
     heap: BinaryHeap<Reverse<(i64, u32, u32)>>,
     delays: Delays,
-    /// When which node goes away (true) or comes back, where the scheduler goes by nodes.
+    /// When which node goes away (true) or comes back, if the scheduler uses nodes.
     changes: VecDeque<(i64, usize, bool)>,
     /// Jobs that start as recorded, in the order of their starts: they have nodes that are kept for them.
     frozen: VecDeque<(i64, u32)>,
@@ -224,7 +224,7 @@ impl<'s> World<'s> {
         self.next_arrival.into_iter().chain(end).min()
     }
 
-    /// Nothing runs, nobody comes, and the scheduler has nothing to look at: whoever waits waits for ever.
+    /// Nothing runs, nothing is submitted, and the scheduler has nothing to look at: waiting jobs would wait for ever.
     fn is_stuck(&self, scheduler: &dyn Schedules) -> bool {
         self.heap.is_empty()
             && self.releases.is_empty()
@@ -430,8 +430,8 @@ impl<'s> World<'s> {
     }
 }
 
-/// Milliseconds until something is seen. Time goes by whole seconds here, so it takes a second more for a part of the jobs: always the
-/// same ones, whatever their users and sizes.
+/// Milliseconds until something is seen. Time is in whole seconds here, so part of the jobs take a second more: always the same ones,
+/// whatever their users and sizes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delays {
     /// From the submission of a job until a scheduler may look at it.

@@ -1,4 +1,4 @@
-//! A machine that is always full: everybody always has jobs waiting, so that what users have in the end is the doing of the policy.
+//! A machine that is always full: all users always have jobs waiting, so the policy alone decides what each gets in the end.
 
 use std::ops::RangeInclusive;
 

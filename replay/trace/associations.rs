@@ -1,4 +1,4 @@
-//! Associations with their shares: `sacctmgr dump`, or `sacctmgr -P show assoc`; and QOS, `sacctmgr -P show qos`.
+//! Reads associations with their shares from `sacctmgr dump` or `sacctmgr -P show assoc`, and QOS from `sacctmgr -P show qos`.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub fn parse(text: &str, file: &str, problems: &mut Problems) -> Result<Vec<List
     }
 }
 
-/// `sacctmgr dump`. An association for one partition has no place of its own in a replay.
+/// `sacctmgr dump`. An association for one partition has no separate place in a replay.
 fn dump(text: &str, file: &str, problems: &mut Problems) -> Vec<ListedAssociation> {
     let dump = slurm_text::dump::dump(text);
     for Bad { line, why, text } in &dump.bad {
@@ -121,7 +121,7 @@ fn table(text: &str, file: &str, problems: &mut Problems) -> Result<Vec<ListedAs
     Ok(listed)
 }
 
-/// The cell of a line below a name; empty where there is none.
+/// The cell of a line below a name; empty if it is missing.
 pub(super) fn cell<'t>(names: &[&str], cells: &[&'t str], wanted: &str) -> &'t str {
     let place = names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
     place.and_then(|at| cells.get(at)).copied().unwrap_or_default()

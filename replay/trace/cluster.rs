@@ -1,4 +1,4 @@
-//! Partitions and nodes, as `scontrol show partition` and `scontrol show node` print them, also with `-o`.
+//! Reads partitions and nodes as `scontrol show partition` and `scontrol show node` print them, with or without `-o`.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Parameters of slurm.conf, as `scontrol show config` prints them or as the file has them.
+//! Reads parameters of slurm.conf, as `scontrol show config` prints them or as the file has them.
 
 use std::collections::BTreeMap;
 

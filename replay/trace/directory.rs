@@ -1,4 +1,4 @@
-//! A directory with outputs of several commands, one file each; what is not there is told.
+//! Reads a directory with outputs of several commands, one file each, and reports which are missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What happened to nodes and limits while a trace was recorded: `sacctmgr -P show event` and `sacctmgr -P show transactions`.
+//! Reads what happened to nodes and limits while a trace was recorded: `sacctmgr -P show event` and `sacctmgr -P show transactions`.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::workload::outages::{outages, NodeAway, Outage, Reservation};
 /// Limits as their columns are called in the database; others of a transaction change none.
 const OF_LIMITS: [&str; 3] = ["grp_", "max_", "min_"];
 
-/// So many changes of limits are named.
+/// How many changes of limits are named.
 const MOST: usize = 20;
 
 /// Rows of a table between bars, as the cells of the wanted columns; a column that is missing gives empty cells.

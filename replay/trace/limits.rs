@@ -1,4 +1,4 @@
-//! Limits on running jobs: columns of `sacctmgr -P show qos`, and `sacctmgr -P show assoc` with its limits.
+//! Reads limits on running jobs: columns of `sacctmgr -P show qos`, and of `sacctmgr -P show assoc`.
 
 use slurm_text::lines::excerpt;
 use slurm_text::tres;

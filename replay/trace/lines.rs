@@ -1,4 +1,4 @@
-//! The lines of a file of any size, one at a time, with a bound on their length.
+//! Reads a file of any size line by line, with a bound on the length of lines.
 
 use std::io::{self, BufRead};
 

@@ -1,8 +1,8 @@
-//! What sites have of their past, as a [`Workload`]: sacct's output, the Standard Workload Format, or a directory that also has
+//! Reads what sites have of their past into a [`Workload`]: sacct's output, the Standard Workload Format, or a directory that also has
 //! outputs of sacctmgr and scontrol.
 //!
-//! What is wrong in a line is told and the line is left out ([`problems`]); only a file that is nothing of this at all is an error. Input
-//! may be hostile: lines, names and counts have bounds, and memory grows with jobs that are kept, not with what is read.
+//! A bad line is reported and left out ([`problems`]). Only a file that is none of these formats is an error. Input may be hostile: lines,
+//! names and counts have bounds, and memory grows with the jobs that are kept, not with what is read.
 
 pub mod associations;
 pub mod cluster;

@@ -1,4 +1,4 @@
-//! What is wrong with a source, line by line: told, counted, never fatal.
+//! Collects what is wrong with a source, line by line: reported, counted, never fatal.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! What a replay does about the reason for which a job waited last, as sacct's Reason has it (`job_state_reason_string` in Slurm's
-//! `slurm_protocol_defs.c`). A word that is not known here is a reason that the replay leaves out: a limit must not pass for a queue.
+//! What a replay does about the last reason for which a job waited, from sacct's Reason (`job_state_reason_string` in Slurm's
+//! `slurm_protocol_defs.c`). An unknown word is a reason that the replay leaves out: a limit must not pass for a queue.
 
 /// What becomes of a fact in a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

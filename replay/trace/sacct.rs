@@ -1,5 +1,5 @@
-//! Output of `sacct -P`: a line that names the columns, then one allocation a line. Columns come in any order, and those that are
-//! not needed are ignored.
+//! Reads output of `sacct -P`: a line that names the columns, then one allocation per line. Columns may come in any order, and unneeded
+//! ones are ignored.
 
 use std::collections::hash_map::Entry;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! slurm.conf itself, where the outputs of scontrol are not at hand: parameters, nodes and partitions, with what it includes.
+//! Reads slurm.conf itself, if the outputs of scontrol are not at hand: parameters, nodes and partitions, with what it includes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::workload::{Machine, Partition, Site, ToldNode};
 /// A line `NodeName=…` or `PartitionName=…`: its keys in lower case.
 type ConfLine = HashMap<String, String>;
 
-/// Reads the file; `None` where there is none. Lines that cannot be read are problems.
+/// Reads the file; `None` if it does not exist. Lines that cannot be read are problems.
 pub fn read(path: &Path, problems: &mut Problems) -> Option<Site> {
     let document = files::read(path)?;
     for error in &document.errors {

@@ -1,4 +1,4 @@
-//! The Standard Workload Format 2.2: one job a line, 18 numbers, -1 where one is not known; comments begin with a semicolon.
+//! Reads the Standard Workload Format 2.2: one job per line, 18 numbers, -1 for an unknown one; comments begin with a semicolon.
 
 use slurm_text::lines::excerpt;
 

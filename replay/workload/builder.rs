@@ -1,4 +1,4 @@
-//! Puts a workload together while sources are read: in any order, with names instead of numbers.
+//! Builds a workload while sources are read: in any order, with names instead of numbers.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Facts of jobs that decide when they start in reality, and that a replay does not have: a bit each, so that a report can say how many
-//! jobs and CPU hours each concerns.
+//! Facts of jobs that decide in reality when they start, and that a replay lacks. Each is a bit, so that a report can say how many jobs and
+//! CPU hours it concerns.
 
 use crate::trace::reasons::Treatment;
 

@@ -1,4 +1,4 @@
-//! Jobs of partitions that are not there any more.
+//! Jobs of partitions that no longer exist.
 
 use std::collections::BTreeMap;
 

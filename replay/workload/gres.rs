@@ -1,4 +1,4 @@
-//! Generic resources that jobs hold. Few kinds and few sets of them come again and again, so each is kept once.
+//! Generic resources that jobs hold. A few kinds and sets of them recur, so each is kept once.
 
 use std::collections::HashMap;
 

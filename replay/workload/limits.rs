@@ -1,4 +1,4 @@
-//! Limits on running jobs, of associations and QOS: how many there may be at one time, and what they may have together.
+//! Limits on running jobs, of associations and QOS: how many jobs may run at one time, and what they may use together.
 //!
 //! They are those of today: a trace has no limits of another time, only the dates of their changes.
 
@@ -46,6 +46,6 @@ pub struct ListedLimits {
     pub partition: String,
     /// Of all jobs below it: `GrpJobs`, `GrpTRES`.
     pub all: Limit,
-    /// `MaxJobs`: of one association of a user. That of an account holds for each user below who has none of his own.
+    /// `MaxJobs`: of one association of a user. That of an account applies to each user below who has none.
     pub max_jobs: Option<u32>,
 }

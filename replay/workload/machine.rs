@@ -1,8 +1,8 @@
-//! The machine: CPUs in pools, partitions over pools, and nodes where they are known.
+//! The machine: CPUs in pools, partitions over pools, and nodes if they are known.
 //!
-//! Nodes that are in the same partitions are one pool, whose CPUs are all alike to the schedulers of the literature. A job takes its CPUs
-//! from the pools of its partition, from those that are in the fewest partitions first. Slurm's own scheduler goes by nodes, and
-//! by pools only where nobody tells of nodes.
+//! Nodes in the same partitions form one pool, whose CPUs are all alike to the schedulers of the literature. A job takes its CPUs from the
+//! pools of its partition, first from those in the fewest partitions. Slurm's own scheduler uses nodes, and pools only if no source has
+//! nodes.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -157,7 +157,7 @@ impl fmt::Display for MachineError {
 impl std::error::Error for MachineError {}
 
 impl Machine {
-    /// So many processors in one partition.
+    /// This number of processors in one partition.
     pub fn of_procs(cpus: u32) -> Self {
         Self {
             pools: vec![Pool { cpus, nodes: 0 }],
@@ -166,10 +166,10 @@ impl Machine {
         }
     }
 
-    /// Adds a partition with nodes of its own, as `NAME=NODESxCPUS` or `NAME=CPUS` tells it: `gpu=40x8`.
+    /// Adds a partition with separate nodes, given as `NAME=NODESxCPUS` or `NAME=CPUS`: `gpu=40x8`.
     ///
     /// # Errors
-    /// It is written otherwise, has no CPUs or more than 2,147,483,647, or a name that there is already.
+    /// It is written otherwise, has no CPUs or more than 2,147,483,647, or its name exists already.
     pub fn add_partition(&mut self, text: &str) -> Result<(), MachineError> {
         let wrong = |why: &str| {
             MachineError(format!(

@@ -1,6 +1,6 @@
-//! A recorded workload, whatever it was read from: jobs, who they belong to, the machine, and what the source did not say.
+//! A recorded workload, whatever it was read from: jobs, their owners, the machine, and what the source did not say.
 //!
-//! Five million jobs have to fit into far less than 8 GB, so a job is 96 bytes, and all names are kept once.
+//! Five million jobs must fit into far less than 8 GB, so a job is 96 bytes, and each name is kept once.
 
 mod associations;
 mod builder;

@@ -1,4 +1,4 @@
-//! Outages: times at which a tenth of a partition's CPUs or more could not be used, by what `sacctmgr show event` has of nodes.
+//! Outages: times at which a tenth of a partition's CPUs or more could not be used, from the node events of `sacctmgr show event`.
 
 use super::{Job, Workload, NO_TIME};
 
@@ -43,7 +43,7 @@ pub struct Reservation {
     pub nodes: Vec<String>,
 }
 
-/// The outages of a partition with so many CPUs, of the times at which its nodes were away.
+/// The outages of a partition with this number of CPUs, from the times at which its nodes were away.
 pub fn outages(partition: &str, cpus: u64, away: &[NodeAway]) -> Vec<Outage> {
     let mut changes: Vec<(i64, i64)> = Vec::new();
     for event in away.iter().filter(|event| event.until > event.from) {

@@ -1,4 +1,4 @@
-//! What is told of the cluster besides its jobs, by files of the trace or by another source.
+//! What the files of a trace, or another source, say of the cluster apart from its jobs.
 
 use super::{ListedAssociation, Machine, Qos, Workload};
 use crate::trace::config::Config;

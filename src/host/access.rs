@@ -1,5 +1,4 @@
-//! What the holder of a lock may do with the records that it protects, as types: a record that came from a guard for reading
-//! has no method that writes.
+//! Types for what the holder of a lock may do with the records that it protects: a record from a read guard has no method that writes.
 
 use std::fmt::Debug;
 

@@ -1,5 +1,5 @@
-//! Which locks of Slurm are held where it calls an export, and taken where the plugin calls it: what the order of
-//! locks is checked against, from `slurm-headers/callers.tsv` and `callees.tsv`.
+//! Which of Slurm's locks are held when it calls an export, and taken when the plugin calls it. The check of the lock order uses this, from
+//! `slurm-headers/callers.tsv` and `callees.tsv`.
 
 // SLURM_VERSION_NUMBER in the generated tables reads best as it is.
 #![allow(clippy::unreadable_literal)]

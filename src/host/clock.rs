@@ -1,4 +1,4 @@
-//! Time of day and the local calendar, from libc as in the host: usage resets happen at local midnight.
+//! The time of day and the local calendar, from libc as in the host: usage resets happen at local midnight.
 
 use multifactor2_core::calendar::{Calendar, Day};
 use multifactor2_core::settings::value::Date;

@@ -1,10 +1,9 @@
-//! `slurm_conf`: what slurm.conf says, as the running slurmctld has it.
+//! `slurm_conf`: the configuration as the running slurmctld has it.
 //!
-//! A number of it is read where it is wanted, without a lock, as everywhere in slurmctld. A text is not: reading slurm.conf anew
-//! frees it, and no lock of slurmctld's is held wherever it tells the plugin of a new configuration (up to 22.05 a SIGHUP may come
-//! while `scontrol reconfigure` is under way). So no pointer to a text leaves this module. A text is copied under the mutex under which
-//! slurmctld, in every release, replaces all of them (`conf_lock` of `read_config.c`). Nothing else is taken under that mutex, so it
-//! may be taken from anywhere.
+//! A number is read when it is needed, without a lock, as everywhere in slurmctld. A text is not: slurmctld frees it when it reads
+//! slurm.conf again, and none of its locks is held at every call that tells the plugin of a new configuration (up to 22.05 a SIGHUP may
+//! arrive during `scontrol reconfigure`). So no pointer to a text leaves this module. A text is copied under the mutex under which every
+//! release replaces all texts (`conf_lock` of `read_config.c`). Nothing else is taken under that mutex, so it can be taken anywhere.
 
 use std::ffi::{CStr, CString};
 

@@ -1,18 +1,18 @@
-//! The numbers of Unix groups, by their names.
+//! Looks up the numbers of Unix groups by name.
 //!
-//! The system is asked, and so perhaps a directory service somewhere else, which may take its time: nobody asks with a lock held.
+//! The system may ask a remote directory service, which may take long, so no caller holds a lock.
 
 use std::ffi::{c_char, c_int, CString};
 use std::io;
 
 use super::locks::Unlocked;
 
-/// So much is offered to the system for a group at first.
+/// The buffer that the system is offered for a group at first.
 const FIRST_BUFFER: usize = 1024;
 /// And at most. A group with a million members needs less.
 const LARGEST_BUFFER: usize = 1 << 26;
 
-/// The number of a group; `None` where there is none of that name. A number is its own, whether or not it has a name.
+/// The number of a group; `None` if no group has that name. A number stands for itself, whether or not it has a name.
 ///
 /// # Errors
 /// The system could not tell; another time it may.

@@ -1,4 +1,4 @@
-//! Walks over the jobs: all of them, chunk by chunk, or those that were seen before.
+//! Walks over the jobs: all of them, chunk by chunk, or those seen before.
 
 use std::ffi::c_void;
 
@@ -60,7 +60,7 @@ pub struct JobChunks {
 impl JobChunks {
     /// Jobs in a chunk: some milliseconds under the lock.
     pub const SIZE: usize = 50_000;
-    /// Up to so many come at once.
+    /// The most that come at once.
     pub const MANY: usize = 2 * Self::SIZE;
 
     /// Begins at the first job.
@@ -102,7 +102,7 @@ impl Drop for JobChunks {
 pub enum Direction {
     /// As they were seen.
     Forwards,
-    /// The last one first: whoever has just read them all finds the last ones still in the caches.
+    /// The last one first: a caller that has just read them all finds the last ones still in the caches.
     Backwards,
 }
 

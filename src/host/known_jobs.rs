@@ -1,11 +1,11 @@
-//! The jobs that there are, remembered from cycle to cycle.
+//! Remembers the jobs from cycle to cycle, because slurmctld's job list is the slowest part of a walk over all jobs: each of its nodes must
+//! arrive before the next is known.
 //!
-//! The nodes of slurmctld's job list are the worst of a walk over all jobs: each is waited for before the next is
-//! known. slurmctld also finds jobs by their ids, and those that came since the last walk have the ids that follow. Where as
-//! many are found so as the list has, they are those of the list: under the job lock a record is in both or in neither.
+//! slurmctld also finds jobs by their ids, and new jobs have the ids that follow. If the number found in this way equals the length of the
+//! list, they are the jobs of the list: under the job lock a record is in both or in neither.
 //!
-//! Ids follow each other, but begin anew behind `MaxJobId`, and in a federation each cluster counts for itself, in the lower bits.
-//! Where they are no help at all, the list is walked at once for some cycles before they are tried again.
+//! Ids are consecutive, but start over after `MaxJobId`, and in a federation each cluster counts for itself, in the lower bits. If ids do
+//! not help, some cycles walk the list at once before ids are tried again.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use super::prefetch::Touched;
 use super::records::Job;
 use super::views;
 
-/// Ids in a row that may belong to no job any more before the search for new jobs ends, beside ten for every new job.
+/// Consecutive ids without a job after which the search for new jobs ends, in addition to ten for every new job.
 const GAPS: usize = 10_000;
 
 /// The address of a job that is not there any more.
@@ -27,7 +27,7 @@ const GONE: usize = 0;
 /// Bits of an id that one cluster of a federation counts with; those above say which one.
 const SEQUENCE_BITS: u32 = 26;
 
-/// At most so many times in a row is the list walked at once.
+/// The most times in a row that the list is walked at once.
 const LONGEST_REST: u32 = 63;
 
 /// The ids that one cluster gives.
@@ -145,7 +145,7 @@ impl KnownJobs {
         found
     }
 
-    /// Looks for so many jobs among the ids that slurmctld has given since.
+    /// Looks for `count` jobs among the ids that slurmctld has given since.
     fn find_new(&mut self, count: usize, lock: &JobLock<'_>) {
         let all = self.jobs.len() + count;
         // Ids that were given before are met again only where they have begun anew.

@@ -1,8 +1,7 @@
-//! Where Slurm's records keep their fields: the tables that `build.rs` generates from
-//! `slurm-headers/layouts.tsv`, and the typed offset that reads and writes one field.
+//! Where Slurm's records keep their fields: the tables that `build.rs` generates from `slurm-headers/layouts.tsv`, and the typed offset
+//! that reads and writes one field.
 //!
-//! A [`Field`] carries the type it is read as, so that a mistake of width is a compile error; which
-//! offset it holds is decided when the plugin is loaded.
+//! A [`Field`] carries the type of its value, so that a wrong width is a compile error. The offset is chosen when the plugin is loaded.
 
 // SLURM_VERSION_NUMBER in the generated tables reads best as it is.
 #![allow(clippy::unreadable_literal)]

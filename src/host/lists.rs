@@ -1,7 +1,7 @@
-//! The host's linked lists, walked by the host's own functions under the list's own lock.
+//! Walks the host's linked lists with the host's own functions, under the list's own lock.
 //!
-//! A visitor must not touch the list that it is called from: before 25.05 that deadlocks. A panic in
-//! a visitor does not unwind through the host's C frames; it stops the walk and goes on behind it.
+//! A visitor must not touch the list that it is called from: before 25.05 that deadlocks. A panic in a visitor does not unwind through the
+//! host's C frames. It stops the walk and continues after it.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;

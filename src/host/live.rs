@@ -1,13 +1,13 @@
-//! Which associations and QOS there are, so that no pointer of a job is followed to one that is gone.
+//! Knows which associations and QOS exist, so that no pointer of a job is followed to one that is gone.
 //!
-//! slurmctld loads all associations and QOS anew after a failed reconfigure (from 23.11 on) and when slurmdbd comes back, and
-//! connects its jobs with them later: a moment later, or when slurmdbd answers. Until then jobs point to memory that was
-//! freed. So a pointer is compared with the lists, which the lock of the association manager protects, and where it is not
-//! what they have, the job's association or QOS is the one with the id that the job names, as slurmctld will see it, too.
+//! slurmctld loads all associations and QOS again after a failed reconfigure (from 23.11 on) and when slurmdbd comes back. It connects its
+//! jobs with them later: a moment later, or when slurmdbd answers. Until then jobs point to freed memory. So a pointer is compared with the
+//! lists, which the association manager's lock protects. If the lists do not have it, the job's association or QOS is the one with the id
+//! that the job names, which slurmctld will use too.
 //!
-//! The lists are walked once and remembered as tables. A table is used as long as slurmctld has the same list, which it
-//! replaces whenever it loads one anew; where a pointer is not in it, the list is walked again, once per hold of the lock.
-//! (One that was removed by an administrator is freed only after slurmctld has taken it out of its jobs.)
+//! The lists are walked once and remembered as tables. A table is valid while slurmctld has the same list, because every load makes a new
+//! one. If a pointer is not in the table, the list is walked again, once per hold of the lock. (slurmctld frees a removed record only after
+//! taking it out of its jobs.)
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl RecordKind {
     }
 }
 
-/// The table of a list, for whoever takes the lock next.
+/// The table of a list, for the next holder of the lock.
 struct Cache {
     /// The address of the list, to be compared.
     of: usize,
@@ -107,7 +107,7 @@ impl Table {
         Self::of(records)
     }
 
-    /// The record with an id; 0 where there is none.
+    /// The record with an id; 0 for none.
     fn get(&self, id: u32) -> usize {
         let found = match self {
             Self::Dense(table) => table.get(id as usize),
@@ -182,8 +182,8 @@ impl Confirmed {
         address != 0 && self.with_table(host, kind, false, |table| table.get(id) == address).unwrap_or(false)
     }
 
-    /// The record of this kind that a pointer and an id mean: the one at the pointer where that is confirmed, else the one
-    /// with the id; 0 where there is none.
+    /// The record of this kind that a pointer and an id mean: the one at the pointer if that is confirmed, else the one with the id; 0 for
+    /// none.
     pub fn find(&self, host: &Host, kind: RecordKind, address: usize, id: u32) -> usize {
         if address == 0 {
             return 0;
@@ -196,7 +196,7 @@ impl Confirmed {
         }
     }
 
-    /// The record of this kind with an id, where there is no pointer to confirm; 0 where there is none.
+    /// The record of this kind with an id, without a pointer to confirm; 0 for none.
     pub fn of_id(&self, host: &Host, kind: RecordKind, id: u32) -> usize {
         let look = |table: &Table| table.get(id);
         let renewed = self.with_table(host, kind, true, look);

@@ -1,4 +1,4 @@
-//! What the process has loaded: the host's plugins say which release runs, to the micro release.
+//! Finds the running release, to the micro release, from the host's plugins that the process has loaded.
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;

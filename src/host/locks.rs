@@ -1,10 +1,10 @@
 //! Slurm's locks as guards that cannot be taken in the wrong order.
 //!
-//! The order is: slurmctld's locks, then the association manager's, then our own. A thread that holds nothing has an
-//! [`Unlocked`]; taking a lock borrows it, so a second slurmctld lock, or one after an association lock, does not compile. An
-//! export that is called with locks held gets guards that release nothing (`of_caller`). What a guard gives can be
-//! written only where its lock is held for writing: see [`super::access`]. Debug builds also check the order at run time
-//! ([`super::order`]), with what the caller of an export holds in the running release.
+//! The order is: slurmctld's locks, then the association manager's, then our own. A thread that holds nothing has an [`Unlocked`]. Taking a
+//! lock borrows it, so a second slurmctld lock, or one after an association lock, does not compile. An export that is called with locks
+//! held gets guards that release nothing (`of_caller`). What a guard gives can be written only if its lock is held for writing: see
+//! [`super::access`]. Debug builds also check the order at run time ([`super::order`]), with the locks that the caller of an export holds
+//! in the running release.
 
 use std::io;
 use std::marker::PhantomData;

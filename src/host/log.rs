@@ -1,4 +1,4 @@
-//! `tracing` events into Slurm's own log.
+//! Writes `tracing` events into Slurm's own log.
 //!
 //! | event | Slurm |
 //! |---|---|
@@ -7,8 +7,7 @@
 //! | info, debug, trace | `info`, `debug`, `debug2` |
 //! | target [`PRIORITY`], info | `info` with the prefix "PRIO: ", only while `DebugFlags=Priority` is set |
 //!
-//! Before any text is built the level is compared with what Slurm logs, so an explanation that nobody
-//! reads costs one comparison.
+//! The level is compared with what Slurm logs before any text is built, so an explanation that nobody reads costs one comparison.
 
 use std::ffi::{c_int, c_void, CString};
 use std::fmt::{self, Write as _};

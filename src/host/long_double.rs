@@ -1,4 +1,4 @@
-//! `long double` fields through the C shim: Slurm accumulates usage in them, and Rust has no such type.
+//! Accesses `long double` fields through the C shim: Slurm accumulates usage in them, and Rust has no such type.
 
 use std::marker::PhantomData;
 

@@ -1,5 +1,4 @@
-//! Memory that changes hands: whatever the host will free comes from its own allocator, and what it
-//! gave us to free goes back there.
+//! Memory that changes hands: what the host will free comes from its allocator, and what it gave us to free goes back there.
 //!
 //! As in the host, running out of memory is fatal inside the allocator; no call here fails.
 

@@ -1,8 +1,7 @@
-//! The boundary to Slurm: everything `unsafe` of the plugin is in this module and in the thin exports.
+//! The boundary to Slurm: all `unsafe` code of the plugin is in this module and in the thin exports.
 //!
-//! Which release runs, where its records keep their fields, its functions, locks, lists, memory and log
-//! are found here once ([`Host::establish`]) and offered as safe types. Nothing in here knows what
-//! fair-share is.
+//! The running release, the layout of its records, its functions, locks, lists, memory and log are found here once ([`Host::establish`])
+//! and offered as safe types. Nothing here knows what fair-share is.
 
 // Slurm aligns every field naturally and its allocator every block to 16 bytes.
 #![allow(clippy::cast_ptr_alignment)]
@@ -337,7 +336,7 @@ impl Host {
         unsafe { *self.sym.last_job_update = now }
     }
 
-    /// Path of a file that lies beside slurm.conf.
+    /// Path of a file in the directory of slurm.conf.
     pub fn conf_path(&self, file: &CStr) -> PathBuf {
         // SAFETY: a terminated name; the path that comes back is ours to free.
         unsafe {

@@ -1,10 +1,9 @@
-//! The run-time half of the lock order, in debug builds only: what the types of [`super::locks`] leave open.
+//! Checks at run time, in debug builds only, what the types of [`super::locks`] cannot check of the lock order.
 //!
-//! Every lock of slurmctld's, of the association manager's and of our own is a node of one graph. A thread that wants a lock while
-//! holding others draws an arrow from each of them. slurmctld's own arrows are there from the start: it takes its locks, and the
-//! association manager's after them, in one order. What the caller of an export holds in the running release counts as
-//! held, by the table of [`super::callers`]. A circle of arrows is a deadlock that waits for its moment: it ends the process with
-//! the two places named, without two threads having to meet.
+//! Every lock of slurmctld, of the association manager and of the plugin is a node of one graph. A thread that wants a lock while holding
+//! others draws an arrow from each of them. slurmctld's own arrows exist from the start: it takes its locks, and the association manager's
+//! after them, in one order. The locks that the caller of an export holds in the running release count as held ([`super::callers`]). A
+//! circle of arrows is a possible deadlock. It ends the process and names the two places, even if no two threads have met there.
 
 /// How a lock may be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

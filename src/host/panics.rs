@@ -1,7 +1,6 @@
 //! The wall that no panic crosses: every export and every cycle runs behind [`guard`].
 //!
-//! What went wrong is logged where it is first seen, one line per place in the source, and counted
-//! afterwards, so that a fault that hits every job does not fill the disk.
+//! The first panic at each place in the source is logged, and later ones are counted, so that a fault in every job does not fill the disk.
 
 use std::collections::HashMap;
 use std::panic::{catch_unwind, set_hook, AssertUnwindSafe, PanicHookInfo};

@@ -1,5 +1,5 @@
-//! Priorities of a job that was submitted to several partitions or QOS: an array in its record, which
-//! every release keeps elsewhere, frees by itself and indexes by position in the partition list.
+//! Priorities of a job that was submitted to several partitions or QOS: an array in its record. Releases differ in where it is. slurmctld
+//! frees it, and indexes it by position in the partition list.
 //!
 //! | releases | where | entries |
 //! |---|---|---|

@@ -1,8 +1,7 @@
-//! Walking many records: what a visit will touch is fetched while earlier records are worked on.
+//! Speeds up walks over many records: it fetches what a visit will touch while earlier records are processed.
 //!
-//! A cycle touches a dozen cache lines of every job, in records that lie all over the heap of a daemon that has
-//! run for weeks. What such a walk waits for are cache and TLB misses, one behind the other; fetched
-//! ahead they overlap.
+//! A cycle touches a dozen cache lines of every job, in records that lie all over the heap of a daemon that has run for weeks. Such a walk
+//! waits for cache and TLB misses, one after the other; prefetched, they overlap.
 
 use super::access::Open;
 use super::layout::{Field, Ptr};

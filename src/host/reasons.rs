@@ -1,7 +1,7 @@
-//! Why slurmctld has left a job waiting, as far as it says that the job could not start even on an empty machine: because of the job itself, or
-//! of the place where it is to run alone.
+//! Tells from slurmctld's reason that a job could not start even on an empty machine, because of the job itself or of the place where it is
+//! to run.
 //!
-//! One number means different things in different releases, so reasons are known by their names in Slurm's headers: `build.rs`
+//! One number means different things in different releases, so reasons are identified by their names in Slurm's headers: `build.rs`
 //! generates the table from `slurm-headers/reasons.tsv`.
 
 // SLURM_VERSION_NUMBER in the generated table reads best as it is.

@@ -1,8 +1,7 @@
 //! The list of priority factors that slurmctld sends to `sprio`.
 //!
-//! Up to 22.05 an entry holds the factors itself and the host's destructor frees it; from 23.02 on it points
-//! to them, its texts are borrowed from records that the caller's locks protect, and the list brings its
-//! own destructor.
+//! Up to 22.05 an entry holds the factors itself and the host's destructor frees it. From 23.02 on it points to them, its texts are
+//! borrowed from records that the caller's locks protect, and the list has a separate destructor.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -25,12 +24,11 @@ pub struct Request {
     partitions: Option<HashSet<usize>>,
 }
 
-/// Answers a request with what `answer` makes of the jobs that there are: the list for the host.
+/// Answers a request with what `answer` makes of the existing jobs: the list for the host.
 ///
-/// Up to 23.11 an export gets the request and a user id, from 24.05 on only a user id. Up to 22.05 the caller holds no lock;
-/// from 23.02 on it holds those for jobs, nodes and partitions and the association manager's for QOS, all for reading.
-/// Whoever waits for associations there waits for one who may be waiting for the QOS: so `answer` gets nothing that a lock can be
-/// taken with.
+/// Up to 23.11 an export gets the request and a user id, from 24.05 on only a user id. Up to 22.05 the caller holds no lock. From 23.02 on
+/// it holds those for jobs, nodes and partitions and the association manager's for QOS, all for reading. A thread that waited there for
+/// associations could wait for one that waits for the QOS. So `answer` gets nothing that a lock can be taken with.
 ///
 /// # Safety
 /// Called for the export with that name by its caller, with the arguments that it passed.
@@ -156,7 +154,7 @@ enum Rule {
 }
 
 impl<M: Fn(u32, &str) -> bool> Viewer<M> {
-    /// The user with `uid`. `is_member` knows who has an association in an account.
+    /// The user with `uid`. `is_member` knows which users have an association in an account.
     pub fn new(host: &'static Host, uid: u32, is_member: M) -> Self {
         let rule = if !host.hides_jobs() || is_operator(host, uid) {
             Rule::All

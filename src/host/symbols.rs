@@ -1,9 +1,8 @@
-//! Every function and variable of the host, looked up once by name.
+//! Looks up every function and variable of the host by name, once.
 //!
-//! The shared object must have no undefined symbol of the host: rustc binds cdylibs at load, and
-//! `sshare` loads us in a process that has none of slurmctld's symbols. `dlsym(RTLD_DEFAULT, …)` also
-//! finds the live copy of variables that the executable and libslurmfull both export (copy
-//! relocations), which a handle of libslurmfull would not.
+//! The shared object must have no undefined symbol of the host: rustc binds cdylibs at load, and `sshare` loads us in a process that has
+//! none of slurmctld's symbols. `dlsym(RTLD_DEFAULT, …)` also finds the live copy of variables that the executable and libslurmfull both
+//! export (copy relocations), which a handle of libslurmfull would not.
 
 use std::ffi::{c_char, c_int, c_long, c_void, CStr};
 
@@ -18,7 +17,7 @@ pub type ListVisitor = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 /// `ListDelF`
 pub type ListDestructor = unsafe extern "C" fn(*mut c_void);
 
-/// The address of a symbol in the process, null where there is none.
+/// The address of a symbol in the process, null for none.
 pub fn find(name: &CStr) -> *mut c_void {
     #[cfg(feature = "test-overrides")]
     if super::test_overrides::is_missing(name) {

@@ -1,4 +1,4 @@
-//! For tests only: makes the plugin believe what is not so, to see that its checks notice before anything is written.
+//! Makes the plugin believe something false, for tests only: they see that its checks notice before anything is written.
 //!
 //! | variable | effect |
 //! |---|---|

@@ -1,7 +1,7 @@
-//! What the whole cluster has of each TRES, as slurmctld has counted it.
+//! How much of each TRES the whole cluster has, as slurmctld has counted it.
 //!
 //! `set_cluster_tres` counts under the association manager's lock for TRES, held for writing, whenever nodes come, go or are configured
-//! anew: the nodes that are configured, whatever state they are in. So it is in every release from 20.11 on.
+//! again. It counts configured nodes in any state, in every release from 20.11 on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

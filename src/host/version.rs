@@ -1,11 +1,10 @@
-//! Which Slurm we were loaded into, and whether we know its records.
+//! Finds out which Slurm has loaded us, and whether we know its records.
 //!
-//! Slurm exports its major release (`slurm_api_version`) but not the micro release, and its loader wants
-//! our `plugin_version` to equal both. Plugins that the host has already loaded passed that check, so
-//! their `plugin_version` is the number; before any was loaded, a stock plugin next to libslurmfull is
-//! asked. Everything found is cross-checked with functions that came or went with a release.
+//! Slurm exports its major release (`slurm_api_version`) but not the micro release, and its loader wants our `plugin_version` to equal
+//! both. Plugins that the host has already loaded passed that check, so their `plugin_version` is the number. If none is loaded yet, a
+//! stock plugin next to libslurmfull is read. Everything found is cross-checked with functions that came or went with a release.
 //!
-//! A release candidate has the number of its release. That it is one, only its name says, which is a text in its library.
+//! A release candidate has the number of its release. Only its name, a text in its library, shows that it is a candidate.
 
 use std::ffi::{c_long, c_void};
 

@@ -1,5 +1,4 @@
-//! Facts from records: which fields each is read from, said once. What a walk has to fetch before it reads them follows from
-//! the same declaration.
+//! Reads facts from records, and declares once which fields each takes. The same declaration tells a walk what to fetch in advance.
 
 use multifactor2_core::factors::NICE_OFFSET;
 use multifactor2_core::facts::{
@@ -15,8 +14,8 @@ use super::prefetch::Touched;
 use super::records::{Job, JobState, Partition, Qos, Record};
 use super::Host;
 
-/// Declares a function that reads facts from a record, and one that adds what it touches to a [`Touched`]. Facts `behind` a
-/// pointer are in the record that it leads to; where there is none, there are no facts. A `computed` one is not fetched ahead.
+/// Declares a function that reads facts from a record, and one that adds what it touches to a [`Touched`]. Facts `behind` a pointer are in
+/// the record that it leads to; without one there are no facts. A `computed` one is not fetched ahead.
 macro_rules! view {
     (
         $(#[$doc:meta])*
@@ -137,7 +136,7 @@ fn seconds_of_limit(minutes: u32) -> u64 {
     }
 }
 
-/// The longest time limit of a partition in seconds, which a job without one of its own has there.
+/// The longest time limit of a partition in seconds, for a job that has no limit.
 pub fn limit_of(partition: Partition<'_>) -> u64 {
     seconds_of_limit(partition.get(|part| part.max_time))
 }
@@ -224,9 +223,9 @@ pub struct Wanted {
     pub tres: bool,
     /// Why it waits.
     pub reason: bool,
-    /// It has tickets of its own.
+    /// It has separate tickets.
     pub tickets: bool,
-    /// These go by what it requests or has.
+    /// These depend on what it requests or has.
     pub resources: bool,
     /// It gets points, for what it asks for and has waited.
     pub points: bool,
@@ -290,8 +289,7 @@ pub fn written_jobs(host: &Host) -> Touched {
     touched
 }
 
-/// What a walk over running jobs touches that charges them, and what leads from there up the tree; with `own` also what our own sums of
-/// usage go by.
+/// What a walk touches that charges running jobs, and what leads from there up the tree; with `own` also what our own sums of usage need.
 pub fn charged_jobs(host: &Host, own: bool) -> Touched {
     let layout = &host.layout;
     let mut touched = Touched::new();

@@ -1,5 +1,5 @@
-//! Configurations that work but hardly as meant: said once in the log after a start or a reconfigure. What the configuration alone tells is
-//! in `settings::advice` of the engine, for `multifactor2 check` too.
+//! Reports configurations that work but are hardly meant, once in the log after a start or a reconfigure. Rules that need the configuration
+//! alone are in `settings::advice` of the engine, which `multifactor2 check` uses too.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! Where the association with an id is, in the list and in the tree.
+//! Finds the association with an id in the list and in the tree.
 
 use multifactor2_core::ShareTree;
 use rustc_hash::FxHashMap;

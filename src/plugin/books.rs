@@ -1,4 +1,4 @@
-//! In which books a job is, and what it has in each: see [`multifactor2_core::books`].
+//! The books that a job is in, and what it has in each: see [`multifactor2_core::books`].
 
 use multifactor2_core::books::{BookAt, BookLines, BookSet, ClosedPartitions};
 use multifactor2_core::policy::pools::JobTickets;
@@ -165,7 +165,7 @@ impl Finder {
     }
 }
 
-/// Something for each of some books. One alone takes no memory of its own.
+/// Something for each of some books. A single book takes no separate memory.
 #[derive(Clone, Debug)]
 pub struct ByBook<T> {
     first: Option<(BookAt, T)>,

@@ -1,8 +1,8 @@
-//! Charging jobs for the time that they run, and the correction of run seconds after a restart.
+//! Charges jobs for the time that they run, and corrects run seconds after a restart.
 //!
-//! What jobs add is collected first and then posted, one association or QOS after the other: see
-//! [`multifactor2_core::rules::ledger`]. All of it happens under one hold of the locks. TRES usage and run seconds move only
-//! where limits are enforced, as in stock priority/multifactor.
+//! The charges of jobs are first collected and then posted, one association or QOS after the other: see
+//! [`multifactor2_core::rules::ledger`]. All of it happens under one hold of the locks. TRES usage and run seconds change only if limits
+//! are enforced, as in stock priority/multifactor.
 
 use rustc_hash::FxHashMap;
 
@@ -74,7 +74,7 @@ pub struct Noted {
     pub given_back: GivenBack,
     /// Whose last run was cut off.
     pub interrupted: Interrupted,
-    /// What points go by.
+    /// What points need.
     pub points: NotedForPoints,
 }
 
@@ -448,7 +448,7 @@ impl<'a> OwnersOfJob<'a> {
         self.qos.map(|qos| qos.get(|qos| qos.usage_factor))
     }
 
-    /// What charge rules go by.
+    /// What charge rules need.
     fn of_job<'j>(&self, job: Job<'j>, interrupted: &Interrupted) -> OfJob<'j>
     where
         'a: 'j,

@@ -1,5 +1,5 @@
-//! What the administrator configured: the `Priority*` parameters of slurm.conf and our own settings,
-//! read together at start and at every reconfigure.
+//! The administrator's configuration: the `Priority*` parameters of slurm.conf and our own settings, read together at start and at every
+//! reconfigure.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ pub struct Config {
     pub touched: Touched,
     /// Nothing but its priority is wanted of a job that waits, and all partitions have one book.
     pub only_priorities: bool,
-    /// What points go by, where the settings ask for some.
+    /// What points need, if the settings ask for some.
     pub points: Option<Needs>,
     /// They are the same for all jobs of an association: grants of accounts and users alone give some.
     pub points_by_association: bool,

@@ -1,13 +1,13 @@
-//! One decay cycle: decay and charge usage, distribute tickets, give every pending job its priority. [`Phase`] has its parts in their
+//! One decay cycle: decays and charges usage, distributes tickets, and gives every pending job its priority. [`Phase`] has its parts in
 //! order, with the locks of each.
 //!
-//! The factors that `sprio` shows are not written here: they are computed when somebody asks (see [`super::sprio`]).
+//! The factors that `sprio` shows are not written here, but computed on request (see [`super::sprio`]).
 //!
-//! Nothing of a record is kept between phases but addresses of associations, which are only compared, and those of jobs, which
-//! are only fetched ahead of a look by id.
+//! Between phases only addresses are kept: those of associations, which are only compared, and those of jobs, which are only prefetched
+//! before a look-up by id.
 //!
-//! A panic costs the step that it happens in, or the job: the others are charged and get their priorities. Up to when usage is
-//! charged is noted before it is done, so that no later cycle does it again.
+//! A panic costs the step or the job in which it happens: the other jobs are charged and get their priorities. The time up to which usage
+//! is charged is noted before the charge, so that no later cycle repeats it.
 
 use std::sync::Arc;
 
@@ -259,7 +259,7 @@ impl Plugin {
         }
     }
 
-    /// Hands the tickets down, where fair-share is computed; `beside` is called under the same hold of the lock, so that it sees the same
+    /// Hands the tickets down, if fair-share is computed. `beside` is called under the same hold of the lock, so that it sees the same
     /// associations.
     fn distribute<V: Levels<Assoc = Read>>(
         &self,

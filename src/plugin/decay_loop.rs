@@ -1,7 +1,7 @@
-//! What the decay thread does: one cycle every `PriorityCalcPeriod`, until it is told to stop.
+//! The work of the decay thread: one cycle every `PriorityCalcPeriod`, until it is told to stop.
 //!
-//! It is called `decay` as in stock, so that `top -H` and our measurements find it. A panic in a
-//! cycle ends that cycle, not the thread.
+//! The thread is called `decay` as in stock, so that `top -H` and our measurements find it. A panic in a cycle ends that cycle, not the
+//! thread.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
-//! Fair-share of a job in each of its partitions and QOS: where its partitions are in several books each has that of its book, and where
-//! override tickets are given to partitions or QOS, they count in their own entry only.
+//! Fair-share of a job in each of its partitions and QOS. If its partitions are in several books, each entry has that of its book. Override
+//! tickets of a partition or QOS count in its entry only.
 //!
-//! What the job has by itself is read before its partitions or QOS are walked: up to 24.11 a list of Slurm's cannot be walked
-//! from within a walk over it.
+//! The job's own values are read before its partitions or QOS are walked: up to 24.11 a list of Slurm's cannot be walked from within a walk
+//! over it.
 
 use multifactor2_core::policy::pools::{JobNames, Pools};
 
@@ -11,11 +11,11 @@ use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::{Job, Partition, Qos};
 
-/// What a job has of fair-share beside each of its partitions and QOS.
+/// The fair-share of a job in each of its partitions and QOS.
 #[derive(Debug)]
 pub struct Entries<'g, 's> {
     holdings: &'g Holdings<'s>,
-    /// The partition and the QOS that the job is in or was tried in last, where override tickets go by these.
+    /// The partition and the QOS that the job is in or was tried in last, if override tickets need these.
     names: Option<(String, String)>,
 }
 

@@ -1,6 +1,6 @@
-//! The priority of one job: facts from its record, through the core, and numbers back into it.
+//! Computes the priority of one job: facts from its record go through the core, and numbers go back into it.
 //!
-//! The same code serves a submission (`priority_p_set`) and the cycle.
+//! A submission (`priority_p_set`) and the cycle use the same code.
 
 use std::cell::Cell;
 
@@ -220,8 +220,8 @@ impl<'c> Evaluator<'c> {
         (known, share)
     }
 
-    /// Writes what else there is beside a job's priority: those in each of its partitions and QOS and the factor that the
-    /// scheduler reads; explains it. True where a priority changed.
+    /// Writes what belongs to a job's priority: those in each of its partitions and QOS, and the factor that the scheduler reads. Explains
+    /// the priority. True if a priority changed.
     pub fn write_more<V: Levels<Qos: Open>>(
         &self,
         job: Job<'_, Write>,

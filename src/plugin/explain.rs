@@ -1,5 +1,5 @@
-//! The lines of `DebugFlags=Priority`, into Slurm's log. Their words are the core's; building one costs nothing while the flag
-//! is off.
+//! Writes the lines of `DebugFlags=Priority` into Slurm's log. The core has their words; building a line costs nothing while the flag is
+//! off.
 
 use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::explain::{self, ExplainedJob, Tally};

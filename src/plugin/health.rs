@@ -1,4 +1,4 @@
-//! Whether slurmctld's records are as the layout says, and what becomes of calculations and priorities where they are not.
+//! Decides whether slurmctld's records match the layout, and what happens to calculations and priorities if they do not.
 //!
 //! | state | entered | what is done |
 //! |---|---|---|
@@ -6,10 +6,10 @@
 //! | in doubt | a calculation met a record that failed a check | that calculation is left out: it writes and charges nothing, and the next one charges its time. A job whose own records pass gets its priority at a submission as always; any other keeps its number |
 //! | passive | two calculations in a row met something that holds for slurmctld as a whole, or [`SEVERAL`] records that slurmctld lists or finds by their ids; or a self-check failed in init in a release that this build does not know | nothing is written until slurmctld starts again, and every job keeps its number |
 //!
-//! [`Found::causes`](crate::host::checks::Found::causes) says who can bring a failure about.
+//! [`Found::causes`](crate::host::checks::Found::causes) says who can cause a failure.
 //!
-//! The number that a job keeps is the one in its record, or where records of jobs themselves are not as the layout says the last one of ours
-//! (see [`LastNumbers`](super::last_numbers::LastNumbers)).
+//! The number that a job keeps is the one in its record. If job records themselves do not match the layout, it is our last number for the
+//! job (see [`LastNumbers`](super::last_numbers::LastNumbers)).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,7 +18,7 @@ use tracing::{error, info};
 use super::sync::{Rank, Ranked};
 use crate::host::checks::Failure;
 
-/// So many records must fail in one calculation.
+/// How many records must fail in one calculation.
 pub const SEVERAL: usize = 3;
 /// Seconds between two lines that say the same.
 const HOUR: i64 = 3600;
@@ -90,7 +90,7 @@ impl Health {
         self.inner.lock().failed.is_some()
     }
 
-    /// So many records have failed that more would say nothing.
+    /// Enough records have failed that more would say nothing.
     pub fn is_sure(&self) -> bool {
         self.inner.lock().is_sure()
     }

@@ -1,8 +1,8 @@
-//! Whose last run was cut off, from one slurmctld to the next: see [`multifactor2_core::rules::interrupted`].
+//! Keeps from one slurmctld to the next which jobs' last run was cut off: see [`multifactor2_core::rules::interrupted`].
 //!
-//! The file is written where `Charge=Requeued` is in force and something has changed: after a cycle and at a regular end, outside of all
-//! locks of slurmctld's. What slurmctld was killed before it was written is not known afterwards, and such a run is charged in full. A run
-//! that slurmctld has forgotten with it has another number than the note says.
+//! The file is written after a cycle and at a regular end, outside slurmctld's locks, if `Charge=Requeued` is in force and something has
+//! changed. If slurmctld is killed before that, the cause is lost and the run is charged in full. If slurmctld has also forgotten the run,
+//! its number differs from that in the note.
 
 use multifactor2_core::rules::charge_rules::ChargeFactors;
 use multifactor2_core::rules::interrupted::Interrupted;
@@ -17,7 +17,7 @@ use crate::host::locks::Unlocked;
 use crate::host::log::Once;
 use crate::host::panics::attempt;
 
-/// The name of the file, beside the state file.
+/// The name of the file, in the directory of the state file.
 const NAME: &str = "multifactor2_interrupted";
 
 /// The file cannot be written, until it can again.

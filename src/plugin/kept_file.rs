@@ -1,8 +1,8 @@
-//! The last good settings in `StateSaveLocation`, written by a separate thread.
+//! Writes the last good settings into `StateSaveLocation`, in a separate thread.
 //!
-//! slurmctld loads settings with locks held for which every client waits (init), so nothing is written and synced there. That thread ends as
-//! soon as what was given to it is written. A process that is killed before leaves the file of the settings before: they count only if
-//! `multifactor2.conf` is bad at the next start. A regular end waits for the thread: slurmctld writes into the same directory then.
+//! slurmctld loads settings in init while it holds locks that every client waits for, so nothing is written and synced there. The thread
+//! ends as soon as its settings are written. A process that is killed earlier leaves the file of the previous settings, which count only if
+//! `multifactor2.conf` is bad at the next start. A regular end waits for the thread, because slurmctld then writes into the same directory.
 
 use std::path::PathBuf;
 

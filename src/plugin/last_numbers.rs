@@ -1,5 +1,5 @@
-//! Our last number for each record of a job, for the passive state: where records of jobs themselves are not as the layout says, nothing in
-//! one is read, and what a job keeps is the last number of ours for its address. Addresses are compared and never followed.
+//! Our last number for each job record, for the passive state. If job records do not match the layout, none of them is read, and a job
+//! keeps our last number for its address. Addresses are compared and never followed.
 
 use rustc_hash::FxHashSet;
 
@@ -10,7 +10,7 @@ pub struct LastNumbers {
     before: Vec<(usize, u32)>,
     /// Answers since it has begun, the newest last. Of an address that was answered for again the older ones are left out now and then.
     since: Vec<(usize, u32)>,
-    /// So many there were when that was done last.
+    /// How many there were when that was done last.
     compacted: usize,
 }
 

@@ -1,8 +1,7 @@
-//! The plugin between Slurm's calls and the core: its life from init to fini, and what it answers.
+//! The plugin between Slurm's calls and the core: its life from init to fini, and its answers.
 //!
-//! init and fini may alternate in one process (a backup controller, a failed reconfigure), so all state
-//! is in one [`Plugin`] that can be filled and emptied again; what must survive, the last good settings
-//! and the host, does.
+//! init and fini may alternate in one process (a backup controller, a failed reconfigure). So all state is in one [`Plugin`] that can be
+//! filled and emptied again. The last good settings and the host survive.
 
 #![forbid(unsafe_code)]
 
@@ -96,7 +95,7 @@ pub struct Plugin {
     progress: Progress,
     /// Sums of usage that slurmctld does not keep.
     own_usage: OwnUsage,
-    /// What the share tree goes by where it goes by windows.
+    /// The usage in windows that the share tree may use.
     tree_usage: OwnUsage,
     /// What is used of grants.
     grants: Grants,
@@ -327,7 +326,7 @@ impl Plugin {
         [&self.own_usage, &self.tree_usage]
     }
 
-    /// What share trees go by instead of slurmctld's raw usage, as the last cycle left it; `None` where they go by that.
+    /// What share trees use instead of slurmctld's raw usage, as of the last cycle; `None` if they use raw usage.
     fn measures(&self, config: &Config) -> Option<Arc<Measures>> {
         match config.settings.tree_windows() {
             Some((_, _, decay)) => Some(self.tree_usage.measures_of_windows(decay)),

@@ -1,4 +1,4 @@
-//! Names, each with a number that stays: what many jobs have in common is kept once.
+//! Gives each name a stable number, so that what many jobs have in common is kept once.
 
 use rustc_hash::FxHashMap;
 
@@ -26,7 +26,7 @@ impl Names {
         &self.all
     }
 
-    /// The name with a number; empty where there is none.
+    /// The name with a number; empty for none.
     pub fn name(&self, number: u32) -> &str {
         self.all.get(number as usize).map_or("", String::as_str)
     }

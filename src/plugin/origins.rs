@@ -1,8 +1,8 @@
-//! The one answer to "what fair-share has this job, and what did its priority come from".
+//! Answers in one place which fair-share a job has, and what its priority came from.
 //!
-//! A submission asks for fair-share as it is now ([`Standing::fair_share`]): the last distribution knows it, for a user who was not active as a prospective
-//! value, and for an association that is newer the tree is read again. Everybody else asks what the priority that a job *has*
-//! came from: its submission or last change, where that is later than the last cycle, else the drafts of that cycle.
+//! A submission needs the current fair-share ([`Standing::fair_share`]). The last distribution has it; for a user who was not active it is
+//! a prospective value. For a newer association the tree is read again. Every other caller needs what the priority that a job *has* came
+//! from: its submission or last change, if that is later than the last cycle, else the drafts of that cycle.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::host::records::Job;
 /// What every priority came from: the last distribution, the drafts of the last cycle, and what was set since.
 #[derive(Debug, Default)]
 pub struct Origins {
-    /// The settings in force, for who holds this lock anyway.
+    /// The settings in force, for callers that hold this lock anyway.
     pub config: Option<Arc<Config>>,
     /// The tree of the last distribution.
     pub standing: Standing,

@@ -1,4 +1,4 @@
-//! What jobs add to usage, collected by charge, and its way into the records of associations and QOS.
+//! Collects what jobs add to usage, by charge, and posts it to the records of associations and QOS.
 
 use std::cell::Cell;
 

@@ -1,6 +1,5 @@
-//! The jobs that get their own tickets, where the settings ask for more than the share tree (see
-//! [`multifactor2_core::policy::pools`]): collected job by job in a cycle, handed to the pools when the tickets of associations are
-//! distributed.
+//! The jobs that get separate tickets, if the settings ask for more than the share tree (see [`multifactor2_core::policy::pools`]). A cycle
+//! collects them job by job and hands them to the pools when the tickets of associations are distributed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -199,7 +198,7 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// Begins to collect about so many jobs; `None` where the share tree alone gives tickets. `pools` are those of the cycle before,
+    /// Begins to collect about this number of jobs; `None` if the share tree alone gives tickets. `pools` are those of the cycle before,
     /// with the tree that they know.
     pub fn begin(
         host: &Host,
@@ -333,7 +332,7 @@ fn queued(jobs: Vec<(AssocPlace, QueuedJob)>) -> Vec<QueuedJob> {
     jobs.into_iter().map(|(_, job)| job).collect()
 }
 
-/// The jobs before the closed doors of a partition. Its pools come from the book of lines that it goes by.
+/// The waiting jobs of a closed partition. Its pools come from the book of lines that it belongs to.
 #[derive(Debug)]
 struct ClosedQueue {
     book: BookAt,
@@ -356,7 +355,7 @@ struct BookQueue {
 }
 
 impl BookQueue {
-    /// Begins to collect about so many jobs.
+    /// Begins to collect about this number of jobs.
     fn begin(
         host: &Host,
         settings: &Settings,

@@ -1,7 +1,7 @@
-//! What charge rules say of each job.
+//! The charge rules that apply to each job.
 //!
-//! Thousands of jobs share a few partitions, QOS and associations: each is looked up by its name once under a hold of the locks, and then
-//! by its address.
+//! Thousands of jobs share a few partitions, QOS and associations. Each is looked up by name once per hold of the locks, and then by its
+//! address.
 
 use multifactor2_core::rules::charge_rules::{ChargeFactors, ChargeRules, RulesWithin};
 use rustc_hash::FxHashMap;
@@ -17,7 +17,7 @@ pub struct JobFactors<'r> {
     known: Vec<Known<'r>>,
 }
 
-/// What rules go by.
+/// What rules need.
 #[derive(Clone, Copy, Debug)]
 pub struct OfJob<'a> {
     pub job: Job<'a>,

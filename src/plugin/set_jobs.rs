@@ -1,6 +1,6 @@
-//! Jobs whose priority is from their submission or last change, not from a cycle, and what it came from: `sprio` shows that.
+//! Keeps what a priority came from if a submission or a change has set it since the last cycle, for `sprio`.
 //!
-//! Ids come one after the other, so those of a few share a place: each by itself would miss the caches at every submission.
+//! Ids are consecutive, so a few of them share a block: single entries would miss the caches at every submission.
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,7 @@ const BLOCK: u32 = 16;
 #[derive(Debug, Default)]
 pub struct SetJobs {
     blocks: FxHashMap<u32, Box<[Option<Evaluation>; BLOCK as usize]>>,
-    /// So many blocks are kept before it is asked which jobs are still there.
+    /// How many blocks are kept before jobs that are gone are removed.
     limit: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Small files of ours beside the state file: what one slurmctld notes for the next.
+//! Small files next to the state file: the notes of one slurmctld for the next.
 
 use std::fs;
 use std::io;
@@ -31,7 +31,7 @@ pub fn foreign(uid: u32, mode: u32) -> Option<Foreign> {
     }
 }
 
-/// What a file holds; `None` where there is none.
+/// What a file holds; `None` if it does not exist.
 ///
 /// # Errors
 /// Why it cannot be used, as a phrase.

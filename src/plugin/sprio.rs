@@ -1,8 +1,8 @@
-//! What `sprio` shows: the factors of every job that is eligible, not held and visible to who asks.
+//! What `sprio` shows: the factors of every job that is eligible, not held, and visible to the user who asks.
 //!
-//! They are those that the job's priority came from, at its submission or last change or in the last cycle, whatever has changed
-//! since. They come from our own state, by job id: slurmctld calls with the association manager's lock for QOS, and a thread that waits for
-//! associations there waits for one who may be waiting for the QOS.
+//! They are those that the job's priority came from, at its submission or last change or in the last cycle, whatever has changed since.
+//! They come from our own state, by job id. slurmctld calls with the association manager's lock for QOS, and a thread that waited there for
+//! associations could wait for a thread that waits for the QOS.
 
 use multifactor2_core::factors::{weighted_fair_share, Evaluation};
 

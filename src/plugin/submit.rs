@@ -1,8 +1,8 @@
-//! A submission or a change of a job, and the end of one.
+//! Answers a submission or a change of a job, and notes its end.
 //!
-//! slurmctld writes our answer over the number that the job has, whatever that is. It asks for a new job, for one that is released or
-//! resumed, and for one that is not held behind every change of it: behind `scontrol update priority=N`, which has put N there, too. So
-//! where nothing is computed the number that is there is the answer.
+//! slurmctld overwrites the job's number with our answer. It asks for a new job, for one that is released or resumed, and after every
+//! change of a job that is not held. That includes `scontrol update priority=N`, which has already set N. So if nothing is computed, the
+//! answer is the current number.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! The plugin's own locks, and what its thread is made of.
+//! The plugin's own locks, and the parts of its thread.
 //!
-//! All of them come after the host's: who holds one takes none of the host's but that of the state files, which is the
-//! innermost, and those inside of the host's lists, while it walks one. Among each other they are taken in the order of [`Rank`]. Debug builds check both.
+//! All of them come after the host's. A thread that holds one takes only two kinds of the host's: that of the state files, which is the
+//! innermost, and those inside the host's lists, while it walks one. Among each other they are taken in the order of [`Rank`]. Debug builds
+//! check both.
 
 use std::ops::{Deref, DerefMut};
 

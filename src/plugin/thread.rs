@@ -1,7 +1,7 @@
 //! The life of the decay thread: started, told that the configuration changed, woken up and stopped.
 //!
-//! What it does in between is in [`super::rounds`]. This file knows neither Slurm nor the cycle, so that `tests/host/threads` can run
-//! it in every order that two threads allow.
+//! `decay_loop` has its work in between. This file knows neither Slurm nor the cycle, so that `tests/host/threads` can run it in every
+//! order that two threads allow.
 
 use std::io;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Names in lines of settings that nothing has: a warning, not an error, because it may exist tomorrow.
+//! Warns of names in lines of settings that nothing has. It is no error, because the name may exist tomorrow.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
-//! Usage in Slurm's records: half-life decay and resets. What jobs add to it is in [`super::charging`].
+//! Usage in Slurm's records: half-life decay and resets. What jobs add is in [`super::charging`].
 //!
-//! The arithmetic is the core's; here it is applied to the `long double` fields of associations (up to
-//! the root) and QOS.
+//! The core has the arithmetic. This applies it to the `long double` fields of associations (up to the root) and QOS.
 
 use crate::faults;
 use crate::host::locks::{AssocLock, Usage};

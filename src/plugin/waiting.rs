@@ -1,4 +1,4 @@
-//! Which associations have waiting jobs, and in which books, as a cycle collects them job by job.
+//! Collects which associations have waiting jobs, and in which books, job by job in a cycle.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ impl Waiting {
         }
     }
 
-    /// Whether some were noted in all of these books; true where there is none to note.
+    /// Whether some were noted in all of these books; true if nothing is to be noted.
     pub fn is_noted(&self, place: AssocPlace, books: BookSet) -> bool {
         self.flags.get(place.index()).is_none_or(|flag| flag.has_all(books))
     }
@@ -155,10 +155,10 @@ impl Waits {
     }
 }
 
-/// Where a job counts as waiting: one that is pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and
-/// not running on another cluster of the federation. With `ActiveJobs=startable` also not left waiting for a reason of its own that free
-/// nodes do not help against; what only the place hinders where it is to run waits before closed doors. Of one that `may_stop` it is not
-/// known yet whether a cap keeps it from starting.
+/// Where a job counts as waiting. It must be pending and, unless `ActiveJobs=pending`, eligible, not held, not completing and not running
+/// on another cluster of the federation. With `ActiveJobs=startable` a job does not count if it waits for a reason that free nodes do not
+/// help against. A job that only its place keeps from starting waits in a closed partition. For a job that `may_stop` it is not known yet
+/// whether a cap keeps it from starting.
 pub fn waits(config: &Config, job: Job<'_>, now: i64, may_stop: bool) -> Waits {
     let everywhere = |waits: bool| if waits { Waits::Everywhere } else { Waits::No };
     if config.counts_all_pending() {
@@ -190,8 +190,8 @@ pub fn waits(config: &Config, job: Job<'_>, now: i64, may_stop: bool) -> Waits {
     }
 }
 
-/// The same for a job that is set between two cycles; `was_closed`: the last one found it before closed doors. A change clears the reason, and
-/// whoever changes something is not let in by that.
+/// The same for a job that is set between two cycles. `was_closed`: the last cycle found it in a closed partition. A change clears the
+/// reason, so that a change alone does not take a job out of there.
 pub fn waits_still(config: &Config, job: Job<'_>, now: i64, (was_closed, may_stop): (bool, bool)) -> Waits {
     match waits(config, job, now, may_stop) {
         Waits::WhereOpen if was_closed && job.is_without_reason() => Waits::Closed,

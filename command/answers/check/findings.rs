@@ -1,5 +1,5 @@
-//! What is odd in what slurmctld says of itself: one rule a function, over a snapshot. What the configuration alone tells is in
-//! `settings::advice` of the engine, which the plugin asks, too.
+//! Finds what is odd in the state that slurmctld reports: one function per rule, over a snapshot. Rules that need the configuration alone
+//! are in `settings::advice` of the engine, because the plugin uses them too.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ pub(super) const WEIGHTS: [&str; 6] = [
     "PriorityWeightQOS",
 ];
 
-/// All rules over what is in force, beside our own settings where they are known.
+/// All rules over the configuration in force and, if known, our own settings.
 pub fn all(snapshot: &Snapshot, settings: Option<&Settings>) -> Vec<Advice> {
     let mut found = Vec::new();
     let computes = !matches!(Algorithm::of(snapshot), Algorithm::Basic | Algorithm::Other);

@@ -1,4 +1,4 @@
-//! What the files of this host say, compared with slurmctld: another slurm.conf, a plugin or a directory that is not there.
+//! Compares the files of this host with slurmctld: another slurm.conf, a missing plugin, a missing directory.
 
 use std::collections::HashMap;
 use std::fs;
@@ -32,7 +32,7 @@ const FLAGS: [&str; 7] = [
 /// Up to 25.11.0 slurmctld shows all of them where it has one.
 const NO_NORMAL: [&str; 4] = ["NO_NORMAL_ASSOC", "NO_NORMAL_PART", "NO_NORMAL_QOS", "NO_NORMAL_TRES"];
 
-/// Other parameters that Slurm's commands and this one go by: lengths of time, then texts.
+/// Other parameters that Slurm's commands and this one use: lengths of time, then texts.
 const TIMES: [&str; 3] = ["PriorityDecayHalfLife", "PriorityCalcPeriod", "PriorityMaxAge"];
 const TEXTS: [&str; 9] = [
     "ClusterName",
@@ -46,7 +46,7 @@ const TEXTS: [&str; 9] = [
     "SchedulerType",
 ];
 
-/// Where slurm.conf of this host is another than slurmctld goes by; `local` is what `sprio -w` said, which divides by these weights.
+/// Where slurm.conf of this host differs from what slurmctld uses; `local` is the output of `sprio -w`, which divides by these weights.
 pub fn other_slurm_conf(snapshot: &Snapshot, local: &str, written: Option<&Written>) -> Vec<Advice> {
     let mut found: Vec<Advice> = other_weights(snapshot, local);
     let Some(written) = written else { return found };

@@ -1,4 +1,4 @@
-//! Where this machine has Slurm's configuration and plugins.
+//! Where this machine keeps Slurm's configuration and plugins.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub fn slurm_conf() -> PathBuf {
     env::var_os("SLURM_CONF").map_or_else(|| PathBuf::from("/etc/slurm/slurm.conf"), PathBuf::from)
 }
 
-/// The multifactor2.conf of this machine, beside slurm.conf.
+/// The multifactor2.conf of this machine, in the directory of slurm.conf.
 pub fn multifactor2_conf() -> PathBuf {
     slurm_conf().with_file_name("multifactor2.conf")
 }
@@ -23,7 +23,7 @@ pub fn multifactor2_conf() -> PathBuf {
 pub struct Written(BTreeMap<String, String>);
 
 impl Written {
-    /// Reads a file; `None` where there is none. What else is in it is not looked at.
+    /// Reads a file; `None` if it does not exist. Anything else in it is ignored.
     pub fn of(slurm_conf: &Path) -> Option<Self> {
         let mut parameters = BTreeMap::new();
         for pairs in files::read(slurm_conf)?.statements.into_iter().map(Statement::into_pairs) {

@@ -1,7 +1,7 @@
-//! Whether this release of the plugin supports a Slurm, from its files, which are only read.
+//! Checks from the files of a Slurm installation whether this release of the plugin supports it. It only reads them.
 //!
-//! The release is in the data of its plugins, and what the plugin would look up is in the symbol tables of slurmctld and
-//! libslurmfull. Only records cannot be looked at without running: an unknown micro release is therefore never certain.
+//! The data of Slurm's plugins name the release. The symbol tables of slurmctld and libslurmfull show what the plugin could look up. The
+//! layout of records shows only in a running slurmctld, so the result for an unknown micro release is never certain.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -53,7 +53,7 @@ pub fn newest() -> Release {
     multifactor2_releases::newest(&groups())
 }
 
-/// Looks at the files of a Slurm, which are not run; its slurmctld is that beside the plugins where it is not named.
+/// Examines the files of a Slurm without running them. Without a name, slurmctld is the one next to the plugins.
 ///
 /// # Errors
 /// If the files cannot be examined.
@@ -106,8 +106,8 @@ pub fn examine(slurmctld: Option<&Path>, plugins: &Path) -> Result<Verdict, Erro
     Ok(verdict(found))
 }
 
-/// Whether a program has the release as a text of its own, as the message with which slurmctld starts: `21.08.8`, or
-/// `21.08.8-2` where Slurm was released again.
+/// Whether a program has the release as a separate text, like the message with which slurmctld starts: `21.08.8`, or `21.08.8-2` if Slurm
+/// was released again.
 fn says(program: &[u8], release: Release) -> bool {
     let text = format!("\0{release}");
     let digits = |rest: &[u8]| rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -151,7 +151,7 @@ fn verdict(found: Choice) -> Verdict {
     Verdict { supported: Support::NotCertain, text }
 }
 
-/// The releases that the plugins of a directory are for; ours has none of its own.
+/// The releases that the plugins of a directory are for; ours names none.
 fn plugin_releases(directory: &Path) -> Result<Vec<Release>, Error> {
     let entries = fs::read_dir(directory).map_err(|error| Error::of_source(directory, &error))?;
     let mut found = BTreeSet::new();

@@ -1,7 +1,8 @@
-//! `multifactor2 check`: settings before slurmctld reads them, and what is odd in a configuration that works.
+//! `multifactor2 check`: tests settings before slurmctld reads them, and finds what is odd in a configuration that works.
 //!
-//! `installed` looks at the files of a Slurm, `here` at other files of this host, `names` for what settings name; `findings` has one rule a
-//! function over what slurmctld says. What the configuration alone tells is in the engine, as the plugin says it, too.
+//! `installed` reads the files of a Slurm installation, `here` other files of this host. `names` checks the names in settings. `findings`
+//! has one function per rule over what slurmctld reports. Rules that need the configuration alone are in the engine, so that the plugin
+//! reports the same.
 
 pub mod findings;
 pub mod here;
@@ -200,7 +201,7 @@ impl Show for Report {
     }
 }
 
-/// Checks what is named, or the cluster of this host; the second is the snapshot that was looked at, nothing where there is none.
+/// Checks what is named, or the cluster of this host. The second value is the snapshot that was checked, if any.
 pub fn check(arguments: &Arguments, progress: &Progress) -> (Report, Snapshot) {
     let mut report = Report::default();
     let snapshot = if arguments.plugins.is_some() {
@@ -357,7 +358,7 @@ impl Look<'_> {
         }
     }
 
-    /// The configuration files of this host beside what slurmctld says.
+    /// Compares the configuration files of this host with what slurmctld says.
     fn this_host(&self, snapshot: &Snapshot, local: &str, is_known: bool, report: &mut Report) {
         let slurm_conf = host::slurm_conf();
         let written = Written::of(&slurm_conf);

@@ -1,4 +1,4 @@
-//! Names in settings that nothing has: the plugin warns of them while it runs, by the same functions of the engine.
+//! Finds names in settings that nothing on the cluster has. The plugin warns of them while it runs, with the same functions of the engine.
 
 use std::collections::{HashMap, HashSet};
 

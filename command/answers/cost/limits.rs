@@ -1,9 +1,9 @@
-//! The limits that would hold a job in an account, or refuse it there, by what `scontrol show assoc_mgr` counts as used now.
+//! Finds the limits that would hold a job in an account, or reject it there, given the usage that `scontrol show assoc_mgr` reports now.
 //!
 //! The rules are those of `acct_policy_job_runnable_pre_select` and `acct_policy_job_runnable_post_select` in
-//! `src/slurmctld/acct_policy.c`: a limit of the first QOS that sets it comes before one of the second, and both come before those of the
-//! associations. Limits of one job and of one user's jobs count for the user's association alone, which has those of accounts above.
-//! Not told are limits on the nodes of a group: nodes that it uses already count once, and which ones a job will get is not known.
+//! `src/slurmctld/acct_policy.c`. The first QOS that sets a limit overrides the second, and both override the associations. Limits per job
+//! and per user apply only at the user's association, which inherits those of the accounts above. Group limits on nodes are left out: a
+//! node that the group already uses counts once, and nobody knows which nodes a job will get.
 
 use std::collections::HashSet;
 

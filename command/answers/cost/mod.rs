@@ -1,4 +1,4 @@
-//! What a job costs: the usage that it adds, and what that takes from the fair-share factor, in each account of the user.
+//! What a job costs in each account of the user: the usage that it adds, and how far that lowers the fair-share factor.
 
 mod limits;
 mod text;
@@ -75,7 +75,7 @@ impl Ask for Arguments {
     }
 }
 
-/// Each account takes a model of its own.
+/// Each account takes a separate model.
 const MOST_ACCOUNTS: usize = 8;
 
 /// The answer.

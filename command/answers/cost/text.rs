@@ -1,4 +1,4 @@
-//! What a job costs, TRES by TRES and account by account.
+//! Shows what a job costs, TRES by TRES and account by account.
 
 use std::fmt::Write as _;
 

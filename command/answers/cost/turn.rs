@@ -1,4 +1,5 @@
-//! When a job would have its turn in another account: the same cluster with the job there, computed as the next calculation would.
+//! When a job would have its turn in another account. The job is put there in the same cluster, and everything is computed as the next
+//! calculation would.
 
 use multifactor2_snapshot::records::{Association, Job};
 

@@ -1,4 +1,5 @@
-//! `multifactor2 grants`: how grants stand, how much should have been used by now, and when they run out; with `--reconcile`, what the accounting has of them.
+//! `multifactor2 grants`: how grants stand, how much should have been used by now, and when they run out. With `--reconcile`, also what the
+//! accounting has recorded of them.
 
 mod reconcile;
 mod sums;
@@ -428,7 +429,7 @@ impl GrantRow {
     }
 }
 
-/// Of so many grants at most all is shown.
+/// The most grants that are shown in full.
 const MOST: usize = 10;
 
 /// The columns for people.

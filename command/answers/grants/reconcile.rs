@@ -1,7 +1,9 @@
-//! `multifactor2 grants --reconcile`: the usage of grants as slurmdbd has it, beside what the plugin has counted; what differs is left for the plugin.
+//! `multifactor2 grants --reconcile`: compares the usage of grants in slurmdbd with what the plugin has counted. It leaves any difference
+//! in a file for the plugin.
 //!
-//! It reads the ledger that the plugin has saved, not a snapshot: what is in that file cannot be lost any more, so a correction of it never names what a kill has taken
-//! away. From the same file come the borders of periods and the tree of accounts of each time, so that it does not matter with which clock this runs.
+//! It reads the ledger that the plugin has saved, not a snapshot. What is in that file can no longer be lost, so a correction never
+//! includes usage that a kill has erased. The same file has the borders of periods and the history of the account tree. So the clock of
+//! this host does not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -335,7 +337,7 @@ fn each(
     })
 }
 
-/// Writes the file beside the ledger, with its owner where root does it, readable by nobody else.
+/// Writes the file next to the ledger, with the ledger's owner if root does it, readable by nobody else.
 fn write(path: &Path, ledger: &Path, text: &str) -> Result<(), Error> {
     let failed = |error: io::Error| Error::of_output(path, &error);
     let owner = if own_uid() == 0 { Some(fs::metadata(ledger).map_err(failed)?) } else { None };

@@ -1,7 +1,7 @@
-//! What the accounting has of each period of a grant, from rows of sacct that are cut at every border.
+//! Adds up what the accounting has for each period of a grant, from rows of sacct that are cut at every border.
 //!
-//! Slurm's accounting tells the seconds of a run between two times. So it is asked for the time between two borders of any grant, or between a
-//! border and the moving of an account: within, each row counts for the same periods, and for the accounts above it then.
+//! sacct reports how long a job ran between two times. So each request covers the time between two borders of any grant, or between a
+//! border and the move of an account. Within such a stretch, a row counts for the same periods and the same parent accounts throughout.
 
 use std::collections::{BTreeSet, HashMap};
 

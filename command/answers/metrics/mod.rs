@@ -1,8 +1,9 @@
 //! `multifactor2 metrics`: shares, usage, targets and queues for the textfile collector of Prometheus' `node_exporter`.
 //!
-//! By account, of users only those that were asked for, and of targets so many: a series a job, or a user and partition, is more than
-//! a Prometheus should keep. The rules are those of the collector: a file `*.prom` that is replaced as a whole, no times of samples, each name
-//! described once, and no series twice, for which it refuses the file. [`text`] writes it.
+//! Series are by account, for the users that were asked for, and for a limited number of targets. A series per job, or per user and
+//! partition, is more than a Prometheus should keep. The file follows the collector's rules: it is named `*.prom` and replaced as a whole,
+//! samples have no time, each name is described once, and no series appears twice, as the collector would reject the file. [`text`] writes
+//! it.
 
 mod targets;
 mod text;

@@ -1,8 +1,8 @@
-//! Targets and windows among the metrics: the numbers of `tree --targets` and `tree --windows`, of so many of each type.
+//! Targets and windows as metrics: the numbers of `tree --targets` and `tree --windows`, for a limited number of each type.
 //!
-//! Each of ten thousand users can have a target, and a series each is more than a Prometheus should keep. So those that are farthest from their target
-//! have series of their own, and users only where they were asked for. How many there are besides is told by kind and type, so that it is seen when
-//! somebody else is beyond a cap.
+//! Each of ten thousand users can have a target, and a series for each is more than a Prometheus should keep. So only the targets with the
+//! largest distances have a series, and users only if they were asked for. Counts by kind and type cover the others, so that another user
+//! beyond a cap still shows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,13 +15,13 @@ use crate::answers::tree::Filter;
 use crate::error::Error;
 use crate::model::Model;
 
-/// How many of each type have series of their own, where nothing else is asked for.
+/// How many of each type have series by default.
 pub(super) const USUAL: usize = 50;
 
 /// The most that can be asked for.
 const MOST: usize = 1000;
 
-/// Reads how many of each type have series of their own.
+/// Reads how many of each type have series.
 pub(super) fn most(text: &str) -> Result<usize, Error> {
     let number = text.parse().ok().filter(|number| *number <= MOST);
     number.ok_or_else(|| format!("allowed is a number from 0 to {MOST}").into())
@@ -72,7 +72,7 @@ impl Counts {
     }
 }
 
-/// Those that have series of their own, and how many there are in all.
+/// Those that have series, and how many exist in all.
 struct Shown<'r> {
     rows: Vec<&'r TargetRow>,
     counts: BTreeMap<(&'r str, &'static str), Counts>,
@@ -183,7 +183,7 @@ fn of_row(row: &TargetRow, competing: &Competing<'_>, collected: &mut Collected)
     }
 }
 
-/// Of those who have targets with series of their own.
+/// Of the owners whose targets have series.
 fn of_windows(windows: &Windows, rows: &[&TargetRow], collected: &mut Collected) {
     collected.add("windows_begin_timestamp_seconds", &[], float(windows.begin));
     collected.add("windows_length_seconds", &[], float(windows.length));

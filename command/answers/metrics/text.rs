@@ -1,4 +1,4 @@
-//! The text of metrics, and the file.
+//! Writes the text of metrics, and the file.
 
 use std::fmt;
 use std::path::Path;

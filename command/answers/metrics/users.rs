@@ -1,4 +1,4 @@
-//! Users who have series of their own: names are there only of those that were asked for.
+//! Series by user. They name only the users that were asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Commands that make accounts and users, or give those shares that are there.
+//! Writes the commands that create accounts and users, or set the shares of existing ones.
 
 use super::draft::{is_name_of_sacctmgr, Draft, Item, Use};
 use super::page::Why;

@@ -1,4 +1,4 @@
-//! An answer while it is written: lines of three kinds, and notes.
+//! Collects an answer while it is written: lines of three kinds, and notes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;

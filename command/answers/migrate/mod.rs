@@ -1,9 +1,10 @@
-//! `multifactor2 migrate`: what a configuration of Maui, Moab, Grid Engine or stock Slurm is here: lines for multifactor2.conf and slurm.conf,
-//! commands of sacctmgr, and a note for each thing that has none. docs/coming-from.md is the page to it: the lines are those of the
-//! page, and its reasons are read from it.
+//! `multifactor2 migrate`: translates a configuration of Maui, Moab, Grid Engine or stock Slurm into lines for multifactor2.conf and
+//! slurm.conf and commands of sacctmgr, with a note for everything that has no counterpart. The lines match docs/coming-from.md, and the
+//! reasons in notes are read from that page.
 //!
-//! [`maui`] reads maui.cfg and moab.cfg, [`grid_engine`] what `qconf` printed, [`slurm`] a slurm.conf with stock's plugin; all write a [`draft`]. The input may be anything, and
-//! names in it may be meant to do harm: every line of ours can be read by the plugin, and a shell takes no name for a command.
+//! [`maui`] reads maui.cfg and moab.cfg, [`grid_engine`] what `qconf` printed, [`slurm`] a slurm.conf of the stock plugin. All of them
+//! write a [`draft`]. The input may be anything, and names in it may be hostile. The plugin can read every line that is written, and a
+//! shell takes no name for a command.
 
 mod accounts;
 mod draft;

@@ -1,4 +1,4 @@
-//! What docs/coming-from.md says of what cannot be done: the page is the one place that knows.
+//! Reads from docs/coming-from.md what cannot be translated, so that only the page states it.
 
 use std::sync::OnceLock;
 
@@ -32,7 +32,7 @@ struct PageRow {
     remark: String,
 }
 
-/// What the page says of a parameter without a line: why, and the remark beside it. The row is the first with all of these words.
+/// What the page says of a parameter without a line: why, and the remark in the same row. The row is the first with all of these words.
 pub(super) fn says(words: &[&str]) -> Option<(Why, &'static str)> {
     static ROWS: OnceLock<Vec<PageRow>> = OnceLock::new();
     let all = |row: &&PageRow| words.iter().all(|word| names(&row.there).any(|name| name == *word));

@@ -1,4 +1,4 @@
-//! From `priority/multifactor` of Slurm itself: which line keeps what, what changes on the first day, and the way back.
+//! Translates Slurm's own `priority/multifactor`: which line keeps which behaviour, what changes on the first day, and the way back.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::answers::what_if::{of_model, Changes, Group, Plugin, Settings, Weight
 use crate::error::Error;
 use crate::model::{Algorithm, Model, Options};
 
-/// So many who rise, and who fall, are named.
+/// How many who rise, and who fall, are named.
 const NAMED: usize = 5;
 
 /// The queue of a snapshot under stock, and under the lines of the answer.

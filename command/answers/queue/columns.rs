@@ -1,4 +1,4 @@
-//! Columns of the queue that come in groups: what a priority is the sum of, tickets, points. `-o addends` asks for a group as for a column.
+//! Columns of the queue that come in groups: the addends of a priority, tickets, points. `-o addends` selects a group as it would a column.
 
 use multifactor2_core::policy::points::Parts;
 use schemars::JsonSchema;

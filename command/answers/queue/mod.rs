@@ -1,4 +1,4 @@
-//! The queue: in which order the scheduler will look at waiting jobs.
+//! The queue: the order in which the scheduler will look at waiting jobs.
 
 mod columns;
 pub(super) mod text;

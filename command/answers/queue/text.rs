@@ -1,4 +1,4 @@
-//! The queue as a table.
+//! Shows the queue as a table.
 
 use super::{columns, users};
 use crate::answers::queue::{Ahead, QueueAnswer, QueueRow};
@@ -124,5 +124,5 @@ pub fn ahead(ahead: &[Ahead]) -> Table {
     table
 }
 
-/// So many accounts are named; JSON has all.
+/// How many accounts are named; JSON has all.
 const NAMED: usize = 8;

@@ -1,4 +1,4 @@
-//! The queue summed by user: what `qstat -ext` and `mdiag -p` are read for.
+//! Sums the queue up by user, as `qstat -ext` and `mdiag -p` do.
 
 use std::collections::{BTreeMap, HashSet};
 

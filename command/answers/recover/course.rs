@@ -1,4 +1,4 @@
-//! How usage goes on: what there is decays, or falls by windows, and what is added follows an assumption.
+//! How usage develops: existing usage decays or falls window by window, and new usage follows an assumption.
 
 use multifactor2_core::books::BookAt;
 use multifactor2_core::decay::{decay_factor, decay_over, run_decay};
@@ -93,7 +93,7 @@ impl<'m> Course<'m> {
         course
     }
 
-    /// With a half-life, the part of usage that has to be added in each second to keep it.
+    /// With a half-life, the part of usage that must be added in each second to keep it.
     fn keeps(&self) -> f64 {
         let Law::HalfLife { period, factor, .. } = self.law else { return 0.0 };
         (1.0 - decay_over(factor, period)) / run_decay(period, factor)
@@ -121,7 +121,7 @@ impl<'m> Course<'m> {
         }
     }
 
-    /// Usage by node after so many seconds.
+    /// Usage by node after this number of seconds.
     pub fn usage(&self, after: i64) -> Vec<f64> {
         match &self.law {
             Law::HalfLife { factor, .. } => {

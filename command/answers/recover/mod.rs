@@ -1,5 +1,5 @@
-//! How long until a fair-share factor reaches a value, once the user stops: with decay, under assumptions about all others that are
-//! stated. Nobody knows what others will do, so there is an answer for each assumption.
+//! How long a fair-share factor takes to reach a value once the user stops. Nobody knows what other users will do, so each stated
+//! assumption about them has its own answer.
 
 mod course;
 mod text;
@@ -362,7 +362,7 @@ struct Look<'l> {
 }
 
 impl Look<'_> {
-    /// The factor after so many seconds, without a reset.
+    /// The factor after this number of seconds, without a reset.
     fn factor(&self, after: i64) -> f64 {
         let Model { config, shares, .. } = self.model;
         let shares = shares.with_usage(config, self.tree, self.book, &self.course.usage(after));

@@ -1,4 +1,4 @@
-//! How a factor recovers, with a small plot: a bar for each time.
+//! Shows how a factor recovers, with a small plot: one bar for each time.
 
 use std::fmt::Write as _;
 

@@ -1,8 +1,8 @@
-//! When it is looked, and how exactly a time is found.
+//! At which times a factor is computed, and how exactly a time is found.
 
 use crate::model::Model;
 
-/// So many half-lives are looked at; with usage divided by 4096 nothing changes any more.
+/// How many half-lives are looked at; with usage divided by 4096 nothing changes any more.
 pub(in crate::answers) const HALF_LIVES: i64 = 12;
 
 /// What is looked at without decay, in seconds: a year.

@@ -1,4 +1,4 @@
-//! When one user comes before another.
+//! When one user overtakes another.
 
 use multifactor2_core::books::BookAt;
 use multifactor2_core::Node;

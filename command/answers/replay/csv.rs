@@ -1,4 +1,4 @@
-//! Tables of the answer as comma-separated values, one file each.
+//! Writes the tables of the answer as comma-separated values, one file each.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use crate::files;
 use crate::output::escape::csv;
 use crate::output::{Form, Table, Terminal};
 
-/// Writes them to a directory, which is made where there is none.
+/// Writes them to a directory, which is created if it does not exist.
 ///
 /// # Errors
 /// A file cannot be written.

@@ -1,8 +1,8 @@
-//! Collects a trace on a live cluster: the commands that `--how` prints, each into its file; jobs month by month.
+//! Collects a trace on a live cluster: it runs the commands that `--how` prints, each into its file, and fetches jobs month by month.
 //!
-//! A month is there whole or not at all, and a second export asks for what is missing. Jobs are read line by line and compressed, so that
-//! memory does not grow with them. Users write what stands in `SubmitLine`: any letter, also bars and ends of lines. So sacct divides columns
-//! by a text of chance, which nobody can have written, and of `SubmitLine` only a dependency is kept.
+//! A month is exported whole or not at all, and a second export fetches what is missing. Jobs are read line by line and compressed, so that
+//! memory does not grow with them. Users choose the text of `SubmitLine`: any characters, including bars and line breaks. So sacct
+//! separates columns with a random text that nobody can have written, and only a dependency is kept of `SubmitLine`.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};

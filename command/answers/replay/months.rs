@@ -1,4 +1,4 @@
-//! Times of an export, and the months between them, in universal time.
+//! The times of an export, and the months between them, in UTC.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;

@@ -1,4 +1,4 @@
-//! How far replays are, on a terminal, and Ctrl-C: the first ends with what there is, the second ends at once.
+//! Shows the progress of replays on a terminal, and handles Ctrl-C: the first ends with the results so far, the second ends at once.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ pub struct Watch {
 const WIDTH: usize = 30;
 
 impl Watch {
-    /// Of so many replays.
+    /// Of this number of replays.
     pub fn new(replays: usize) -> Self {
         let stopped = Arc::new(AtomicBool::new(false));
         // In this order: the second Ctrl-C finds what the first has set.
@@ -43,12 +43,12 @@ impl Watch {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// So many replays more are to come.
+    /// This number of further replays will follow.
     pub fn expect(&self, replays: usize) {
         self.replays.fetch_add(replays, Ordering::Relaxed);
     }
 
-    /// So much of a replay more is done, in parts of it.
+    /// Another part of a replay is done.
     #[allow(clippy::cast_precision_loss)] // a count of replays
     pub fn add(&self, part: f64) {
         let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);

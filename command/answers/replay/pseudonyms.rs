@@ -1,13 +1,13 @@
-//! Other names in a collected trace: the same name gets the same one in every file.
+//! Replaces names in a collected trace. A name gets the same pseudonym in every file.
 //!
-//! A name gets a number in the order in which it is met: nobody can compute it back. Names that a replay does not need, such as those of
+//! Names are numbered in the order in which they appear, so that nobody can compute them back. Names that a replay does not need, such as
 //! hosts, files and people in slurm.conf, are left out with their lines.
 
 use std::collections::HashMap;
 
 use slurm_text::hosts;
 
-/// Lines of `scontrol show config` that a replay goes by, besides those that begin with `Priority`.
+/// Lines of `scontrol show config` that a replay uses, besides those that begin with `Priority`.
 const KEPT: [&str; 12] = [
     "AccountingStorageEnforce",
     "Epilog",
@@ -23,7 +23,7 @@ const KEPT: [&str; 12] = [
     "SelectTypeParameters",
 ];
 
-/// Keys of partitions and nodes that a replay goes by; other lines have none of them and go.
+/// Keys of partitions and nodes that a replay uses; lines without any of them are left out.
 const OF_MACHINE: [&str; 17] = [
     "PartitionName",
     "QoS",
@@ -172,7 +172,7 @@ fn plain_tres(list: &str) -> String {
     list.split(',').filter(is_plain).collect::<Vec<_>>().join(",")
 }
 
-/// What a replay goes by.
+/// The lines that a replay uses.
 fn config(text: &str) -> String {
     let is_kept = |line: &&str| {
         let name = line.split('=').next().unwrap_or_default().trim();

@@ -1,4 +1,4 @@
-//! Replays side by side, on the cores that there are.
+//! Runs replays in parallel on the available cores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;

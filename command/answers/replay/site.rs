@@ -1,4 +1,4 @@
-//! `--from`: the cluster of a replay, read as every other question reads it.
+//! `--from`: reads the cluster of a replay as every other question reads it.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ pub(super) fn take(workload: &mut Workload, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// An association for one partition has no place of its own in a replay.
+/// An association for one partition has no separate place in a replay.
 fn associations(known: &[records::Association]) -> Vec<ListedAssociation> {
     let account_of: std::collections::HashMap<u32, &str> =
         known.iter().map(|association| (association.id, association.account.as_str())).collect();

@@ -1,7 +1,7 @@
-//! From the accounts that there are to those of a file: commands, in an order in which sacctmgr can run them.
+//! Finds the commands that turn the existing accounts into those of a file, in an order in which sacctmgr can run them.
 //!
-//! Accounts come before what is below them, by their depth in the tree of the file: so no account is ever moved below itself. Users follow, and what is
-//! deleted comes last: users, then accounts from the bottom up.
+//! Accounts come in the order of their depth in the file's tree, parents first, so no account is ever moved below itself. Users follow.
+//! Deletions come last: users, then accounts from the bottom up.
 
 use std::collections::{BTreeMap, HashMap};
 

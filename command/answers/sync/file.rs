@@ -1,4 +1,4 @@
-//! The accounts as a file describes them: CSV or YAML.
+//! Reads a file that describes accounts: CSV or YAML.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -1,7 +1,8 @@
-//! `multifactor2 sync FILE`: the tree of accounts that a file describes, compared with the one that slurmctld has, as commands of sacctmgr. Nothing is run, and
-//! nothing is deleted unless that is asked for.
+//! `multifactor2 sync FILE`: compares the account tree in a file with slurmctld's, and prints the difference as commands of sacctmgr. It
+//! runs nothing, and deletes nothing unless asked to.
 //!
-//! [`file`] reads the file, [`diff`] compares. Names in the file may be meant to do harm: a shell takes none for a command, and sacctmgr none for an option.
+//! [`file`] reads the file, [`diff`] compares. Names in the file may be hostile: a shell takes none for a command, and sacctmgr none for an
+//! option.
 
 mod diff;
 mod file;

@@ -1,4 +1,4 @@
-//! The tree as a page, and as a picture.
+//! Shows the tree as a page, and as a picture.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use crate::model::Algorithm;
 use crate::output::html::{svg, Cell, Column, HtmlRow, Page, Table};
 use crate::output::numbers::{count, number, percent, time};
 
-/// [`COLUMNS`] with what shares go by instead of raw usage.
+/// [`COLUMNS`] with the usage that shares use instead of raw usage.
 fn columns(has_windows: bool) -> Vec<Column> {
     let mut columns = COLUMNS.to_vec();
     if has_windows {
@@ -45,7 +45,7 @@ const COLUMNS: [Column; 12] = [
 /// With more rows than this, only two levels of a page are open at first.
 const OPEN: usize = 200;
 
-/// So many accounts are in the chart.
+/// How many accounts are in the chart.
 const IN_CHART: usize = 12;
 
 /// As a page, with how far usage is from targets where there are some.

@@ -1,4 +1,4 @@
-//! The tree as an indented table.
+//! Shows the tree as an indented table.
 
 use crate::answers::tree::{Tree, TreeRow};
 use crate::answers::About;

@@ -1,4 +1,4 @@
-//! Accounts and users that are not there yet: what `sacctmgr add` would do.
+//! Adds accounts and users that do not exist yet, as `sacctmgr add` would.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! A snapshot with changes: what slurmctld would have after sacctmgr(1) or another slurm.conf.
+//! Applies changes to a snapshot: the result is what slurmctld would have after sacctmgr(1) or with another slurm.conf.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What should differ: the options of `multifactor2 what-if`, as values.
+//! What should differ: the options of `multifactor2 what-if` as values.
 
 use std::fmt;
 use std::str::FromStr;

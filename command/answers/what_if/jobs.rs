@@ -1,4 +1,4 @@
-//! Changes of jobs that wait already: what `scontrol update`, `hold` and `release` would do.
+//! Changes waiting jobs, as `scontrol update`, `hold` and `release` would.
 
 use std::str::FromStr;
 
@@ -93,7 +93,7 @@ impl FromStr for JobValue {
 }
 
 impl JobChange {
-    /// Whether it may change who has which tickets.
+    /// Whether it may change any user's tickets.
     pub fn is_about_fair_share(&self) -> bool {
         let is = |value: &JobValue| matches!(value, JobValue::Account(_) | JobValue::Hold | JobValue::Release);
         self.to.iter().any(is)

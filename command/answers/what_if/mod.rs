@@ -1,7 +1,7 @@
-//! What would be if something were different: the queue before and after, who gains and who loses. This is the trial before a change.
+//! `multifactor2 what-if`: the trial before a change. It shows the queue before and after, who gains and who loses.
 //!
-//! A change edits a copy of the snapshot, and the model is asked again: nothing else decides. Both queues are computed here, of one time,
-//! so that what differs comes from the change alone. Without a change both are the queue as it is.
+//! A change edits a copy of the snapshot, and the model is asked again: nothing else decides. Both queues are computed here for the same
+//! time, so that the change alone makes the difference. Without a change both equal the current queue.
 
 mod added;
 mod apply;

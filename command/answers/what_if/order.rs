@@ -1,4 +1,4 @@
-//! How far two orders of the same things are apart.
+//! Measures how far apart two orders of the same things are.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! What a change does, as a page: before and after, gains and losses by account and user.
+//! Shows what a change does as a page: before and after, gains and losses by account and user.
 
 use super::{ChangeRow, Group, StandingChange, WhatIf};
 use crate::answers::Report;
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::output::html::{svg, Cell, Column, HtmlRow, Page, Table};
 use crate::output::numbers::number;
 
-/// So many places of the queue are in a page; more of them make it slow.
+/// How many places of the queue are in a page; more make it slow.
 const SHOWN: usize = 5000;
 
 /// As a page.

@@ -1,4 +1,4 @@
-//! What a change does, as tables: accounts, users, the queue before and after.
+//! Shows what a change does as tables: accounts, users, the queue before and after.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::output::numbers::{count, number};
 use crate::output::show::{close, for_programs, optional, Show};
 use crate::output::{Described, Form, Page, Table, Terminal};
 
-/// So many rows of a table are shown to people; programs get all.
+/// How many rows of a table are shown to people; programs get all.
 const SHOWN: usize = 20;
 
 impl Show for WhatIf {

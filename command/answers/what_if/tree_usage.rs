@@ -1,4 +1,4 @@
-//! Windows of the share tree (`TreeUsage=window`) in a changed snapshot: as the plugin has them at its first calculation after the change.
+//! Windows of the share tree (`TreeUsage=window`) in a changed snapshot, as the plugin has them at its first calculation after the change.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,12 @@ pub(super) const ONLY_MORE: &str = "--usage: with TreeUsage=window shares go by 
                                     is used in the current window, such as ann@chem=+1000h";
 
 impl Changed {
-    /// Length, number and decay of the windows that shares go by after the change.
+    /// Length, number and decay of the windows that shares use after the change.
     pub(super) fn tree_windows(&self) -> Option<(i64, usize, f64)> {
         config::written(&self.snapshot)?.ok().as_ref().and_then(Settings::tree_windows)
     }
 
-    /// With other settings or another plugin, usage that shares go by is another.
+    /// With other settings or another plugin, shares use other usage.
     pub(super) fn tree_usage(&mut self, model: &Model<'_>) -> Result<(), Error> {
         // Also where nobody told what was used in them.
         let before = config::written(model.snapshot).and_then(Result::ok).as_ref().and_then(Settings::tree_windows);
@@ -104,7 +104,7 @@ impl Changed {
         Ok(())
     }
 
-    /// So much more was used in the current window, by an association and so by all above it.
+    /// An association, and so all above it, used this much more in the current window.
     pub(super) fn add_to_window(&mut self, at: usize, more: f64) {
         for id in self.way_up(at) {
             let rows = &mut self.snapshot.tree_windows;

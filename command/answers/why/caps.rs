@@ -1,4 +1,4 @@
-//! The caps that a job goes beyond: of whom, how much is used of how much, and when that may be over.
+//! The caps that a job exceeds: whose they are, how much of each is used, and when that may be over.
 
 use multifactor2_core::decay::decay_factor;
 use multifactor2_core::policy::points::Beyond;

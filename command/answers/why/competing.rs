@@ -1,4 +1,4 @@
-//! The jobs before a job for the same nodes: in its partition, and in partitions that share nodes with it.
+//! Finds the jobs ahead of a job that compete for the same nodes: in its partition, and in partitions that share nodes with it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -116,5 +116,5 @@ pub(super) fn sentence(jobs: usize, sharing: &[Sharing]) -> String {
     )
 }
 
-/// So many partitions are named; JSON has all.
+/// How many partitions are named; JSON has all.
 const NAMED: usize = 4;

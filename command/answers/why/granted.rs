@@ -1,4 +1,4 @@
-//! The grants that a job is beyond: of whom, since when, how much is used of how much, and when that may be over.
+//! The grants that a job exceeds: whose they are, since when, how much of each is used, and when that may be over.
 
 use multifactor2_snapshot::records::Grant;
 use schemars::JsonSchema;

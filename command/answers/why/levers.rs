@@ -1,4 +1,4 @@
-//! What would change the priority of a job most: each possibility computed by itself, everything else as it is.
+//! Finds what would change the priority of a job most. Each possibility is computed alone, with everything else as it is.
 
 use multifactor2_core::books::BookAt;
 use schemars::JsonSchema;
@@ -87,7 +87,7 @@ pub fn of(
     levers
 }
 
-/// The place in its partition with so much more priority.
+/// The place in its partition with this much more priority.
 fn rank_with(model: &Model<'_>, queue: &WholeQueue, at: usize, slot: &Slot, gain: f64) -> usize {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
     let priority = slot.priority.saturating_add(gain as u32);

@@ -1,4 +1,4 @@
-//! The limit that holds a job: where it is set, how much of it is used, and by whom most.
+//! The limit that holds a job: where it is set, how much of it is used, and who uses most.
 
 use multifactor2_snapshot::records::{Association, Job};
 use schemars::JsonSchema;
@@ -37,7 +37,7 @@ pub struct UsedBy {
     pub used: f64,
 }
 
-/// So many are named.
+/// How many are named.
 const NAMED: usize = 5;
 
 impl LimitInForce {

@@ -420,7 +420,7 @@ fn place(model: &Model<'_>, queue: &WholeQueue, at: usize, slot: &Slot) -> Queue
     }
 }
 
-/// Whether tickets are what fair-share goes by.
+/// Whether fair-share uses tickets.
 fn has_tickets(model: &Model<'_>) -> bool {
     model.config.algorithm == Algorithm::Multifactor2
 }

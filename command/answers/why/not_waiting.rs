@@ -1,4 +1,4 @@
-//! A job that does not wait: it runs, or has ended, or slurmctld does not know it.
+//! Explains a job that does not wait: it runs, it has ended, or slurmctld does not know it.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The way from the root to an association, level by level, and where two of them part.
+//! The path from the root to an association, level by level, and where two paths diverge.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -61,7 +61,7 @@ pub struct Competitor {
     pub tickets: Option<f64>,
 }
 
-/// So many competitors are named.
+/// How many competitors are named.
 const NAMED: usize = 5;
 
 /// All levels of an association.

@@ -1,4 +1,4 @@
-//! What an answer says in words: the dominant reason, what else is worth knowing, what to do next.
+//! Puts an answer into words: the dominant reason, what else is worth knowing, what to do next.
 
 use std::collections::BTreeMap;
 

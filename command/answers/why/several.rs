@@ -1,4 +1,4 @@
-//! Several jobs, one in a row: one's own, or those of a list.
+//! Shows several jobs, one per row: the user's, or those of a list.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,5 @@
-//! The answer as most want it: the reason, the number, the place, what adds up to it, what to do. At most a dozen lines of a terminal.
+//! The short answer that most users want: the reason, the number, the place, the addends, what to do. It fits in a dozen lines of a
+//! terminal.
 
 use std::fmt::Write as _;
 
@@ -7,10 +8,10 @@ use crate::answers::About;
 use crate::output::numbers::{count, ordinal};
 use crate::output::{Page, Terminal};
 
-/// So many limits are named.
+/// How many limits are named.
 const LIMITS: usize = 2;
 
-/// So many partitions of a job are named.
+/// How many partitions of a job are named.
 const PLACES: usize = 2;
 
 /// Columns of one line where the terminal has no end.

@@ -1,4 +1,4 @@
-//! The sum that a priority is: each addend with its formula and its numbers.
+//! The addends of a priority, each with its formula and its numbers.
 
 use multifactor2_core::books::BookAt;
 use multifactor2_core::settings::FairShareScale;

@@ -1,4 +1,4 @@
-//! Why a job has its place: the reason first, then the sum, the way from the root, what would help.
+//! Shows why a job has its place: the reason first, then the sum, the path from the root, and what would help.
 
 use crate::answers::why::{Lacks, Level, Term, Why};
 use crate::algorithm::Algorithm;

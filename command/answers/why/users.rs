@@ -1,5 +1,5 @@
-//! Two users compared, whether they have jobs or not: which has the higher fair-share factor, where their ways from the root part, and
-//! when that turns.
+//! Compares two users, with or without jobs: which has the higher fair-share factor, where their paths from the root diverge, and when the
+//! order turns.
 
 use schemars::JsonSchema;
 use serde::Serialize;

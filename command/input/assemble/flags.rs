@@ -1,5 +1,5 @@
-//! Which of the four flags `NO_NORMAL_*` are set. Up to Slurm 25.11.0 `scontrol show config` prints `NO_NORMAL_ALL` where any of them is
-//! (`priority_flags_string` in `src/common/slurm_protocol_defs.c`). What jobs have of each factor tells which.
+//! Finds out which of the four `NO_NORMAL_*` flags are set. Up to Slurm 25.11.0, `scontrol show config` prints `NO_NORMAL_ALL` if any of
+//! them is (`priority_flags_string` in `src/common/slurm_protocol_defs.c`). The factors of jobs tell which.
 
 use multifactor2_core::factors::Weights;
 use multifactor2_snapshot::records::Job;
@@ -14,7 +14,7 @@ const NEAR: f64 = 1e-4;
 
 const ALL: &str = "NO_NORMAL_ALL";
 
-/// What is computed of a factor under the flag, and without it, beside what is shown.
+/// A factor as computed under the flag, as computed without it, and as shown.
 type Seen = (f64, f64, f64);
 
 /// Writes the flags that jobs show in place of `NO_NORMAL_ALL`; says where none shows it.
@@ -91,7 +91,7 @@ fn weight(snapshot: &Snapshot, pick: fn(&Weights) -> u32) -> Option<f64> {
     Some(f64::from(pick(&weights))).filter(|weight| *weight > 0.0)
 }
 
-/// What jobs have of a factor that does not go by the partition.
+/// What jobs have of a factor that does not depend on the partition.
 fn of_jobs(snapshot: &Snapshot, one: impl Fn(&Job) -> Option<Seen>) -> Vec<Seen> {
     snapshot.jobs.iter().filter(|job| job.is_computed).filter_map(one).collect()
 }

@@ -1,4 +1,4 @@
-//! Jobs: the record of `squeue`, the addends of `sprio`.
+//! Assembles jobs from the records of `squeue` and the addends of `sprio`.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,6 +1,6 @@
-//! What the commands printed, as a snapshot.
+//! Assembles a snapshot from what the commands printed.
 //!
-//! `tree` puts associations together, `jobs` the queue, `sight` says what is hidden from who asked.
+//! `tree` assembles associations and `jobs` the queue. `sight` says what is hidden from the user.
 
 mod flags;
 mod jobs;

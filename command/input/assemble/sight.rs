@@ -1,4 +1,4 @@
-//! What is hidden from who asked, and what cannot be known because of it.
+//! What is hidden from the user, and what remains unknown because of it.
 
 use multifactor2_snapshot::Snapshot;
 

@@ -1,4 +1,4 @@
-//! Associations: numbers of `sshare`, parents and raw usage of `show assoc_mgr`.
+//! Assembles associations: numbers from `sshare`, parents and raw usage from `show assoc_mgr`.
 
 use std::collections::{HashMap, HashSet};
 

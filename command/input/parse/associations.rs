@@ -1,4 +1,4 @@
-//! `scontrol -o show assoc_mgr`: users with their rights, associations with their parents, QOS with their usage.
+//! Reads `scontrol -o show assoc_mgr`: users with their rights, associations with their parents, QOS with their usage.
 
 use slurm_text::lines::{field, is_of_cluster, number, whole, Unread};
 
@@ -82,7 +82,7 @@ pub fn all(text: &str) -> AssociationsRead {
     found
 }
 
-/// Lines that hold nothing; and those of limits by account or user, that 24.05 and later print on lines of their own.
+/// Lines that hold nothing; and those of limits by account or user, which 24.05 and later print on separate lines.
 fn is_heading(line: &str) -> bool {
     let line = line.trim();
     line.is_empty()

@@ -1,6 +1,6 @@
-//! Limits and what is used of them, in `scontrol show assoc_mgr`: `GrpJobs=5(2)`, `GrpTRES=cpu=N(2),mem=100(10)`, where `N` is none.
+//! Reads limits and their usage from `scontrol show assoc_mgr`: `GrpJobs=5(2)`, `GrpTRES=cpu=N(2),mem=100(10)`, where `N` means no limit.
 //!
-//! Names stand in the same lines, and users choose names. What could be a part of one is not read: a limit that stands there twice is none.
+//! The same lines have names, which users choose. Text that could be part of a name is not read: a limit that appears twice counts as none.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,5 +1,5 @@
-//! What `scontrol show assoc_mgr`, sprio, sacctmgr, squeue and sshare print where the command asks them for its own columns. What a
-//! replay reads as well is in [`slurm_text`]. Any text may come: what cannot be read is left out and counted, and nothing panics.
+//! Reads the output of `scontrol show assoc_mgr`, sprio, sacctmgr, squeue and sshare in the columns that the command requests. What replays
+//! read too is in [`slurm_text`]. The input may be any text: what cannot be read is left out and counted, and nothing panics.
 
 pub mod associations;
 pub mod limits;

@@ -1,4 +1,5 @@
-//! `sprio`: a line for each partition of each job that competes. Addends are rounded; in parts of the weight they have seven places.
+//! Reads `sprio`: one line for each partition of each competing job. Addends are rounded; as fractions of the weight they have seven
+//! places.
 
 use slurm_text::lines::{is_of_cluster, number, whole, Unread};
 use slurm_text::tres;

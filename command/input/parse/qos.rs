@@ -1,4 +1,4 @@
-//! `sacctmgr show qos`: what slurmctld does not tell of QOS.
+//! Reads `sacctmgr show qos`, for what slurmctld does not report of QOS.
 
 use slurm_text::lines::{is_of_cluster, number, whole, Unread};
 

@@ -1,4 +1,4 @@
-//! `squeue`: one record a job, or a task of an array. Numbers are in cells; texts, which users may choose, are between marks.
+//! Reads `squeue`: one record per job or array task. Numbers are in cells. Texts, which users may choose, are between marks.
 
 use slurm_text::durations::{Grammar, Length};
 use slurm_text::lines::{self, is_of_cluster, whole, Unread};

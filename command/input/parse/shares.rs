@@ -1,4 +1,4 @@
-//! `sshare`: one line an association, parents before those below them.
+//! Reads `sshare`: one line per association, parents first.
 
 use multifactor2_core::USE_PARENT;
 use slurm_text::lines::{is_of_cluster, number, text, whole, Unread};

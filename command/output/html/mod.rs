@@ -1,7 +1,7 @@
-//! Answers as one page that needs no network: everything is in the file, and its Content-Security-Policy lets nothing else in.
+//! Shows answers as one page that needs no network: the file has everything, and its Content-Security-Policy admits nothing else.
 //!
-//! All text goes through [`Shown`]: names are what users choose. Styles and the script are in separate files in this directory;
-//! the page has no `style` attributes and no handlers in attributes, which the policy would not let work either.
+//! All text passes through [`Shown`], because users choose names. Styles and the script are separate files in this directory. The page has
+//! no `style` attributes and no handlers in attributes, because the policy would block them too.
 //!
 //! ```
 //! use multifactor2_command::output::html::{svg, Cell, Column, Page, HtmlRow, Table};

@@ -1,4 +1,4 @@
-//! One page.
+//! Builds one page.
 
 use base64::prelude::{Engine, BASE64_STANDARD};
 use maud::{html, Markup, PreEscaped, DOCTYPE};
@@ -72,7 +72,7 @@ impl Page {
         self.with(html! { p { (Shown(text)) } })
     }
 
-    /// What has to be known before the rest is believed.
+    /// What a reader must know before believing the rest.
     #[must_use]
     pub fn warning(self, text: &str) -> Self {
         self.with(html! { p.warning { (Shown(text)) } })

@@ -1,4 +1,4 @@
-//! The parts of a text as a page: what a terminal says, in the same words and order.
+//! Shows the parts of a text as a page, in the words and order of the terminal.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::output::page::Part;
 use crate::output::table;
 
-/// So many rows of a table are in a page; more of them make it slow.
+/// How many rows of a table are in a page; more make it slow.
 const SHOWN: usize = 5000;
 
 /// The page of an answer.

@@ -1,4 +1,4 @@
-//! Charts as SVG: widths are percentages and heights are pixels, so that text has the same size on a phone as on a desk.
+//! Draws charts as SVG. Widths are percentages and heights are pixels, so that text has the same size on a phone as on a desktop.
 
 use std::fmt::Write as _;
 
@@ -57,7 +57,7 @@ impl Chart {
         }
     }
 
-    /// As a file of its own, with a line that says what it is about.
+    /// As a separate file, with a line that says what it is about.
     pub fn file(&self, about: &str) -> String {
         const AROUND: usize = 16;
         const ABOVE: usize = 82;
@@ -105,7 +105,7 @@ fn legend(series: &[&str], are_lines: bool) -> (usize, Markup) {
     (if fits { LINE } else { LINE * names.len() } + 10, markup)
 }
 
-/// Text with an end: so many columns of it, as it will be shown.
+/// Text cut off after this many columns, as it will be shown.
 fn short(text: &str, most: usize) -> String {
     let text = escape::terminal(text, false);
     if text.width() <= most {

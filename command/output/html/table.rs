@@ -1,4 +1,4 @@
-//! Tables that can be sorted, searched and folded, and that become a list of cards on a phone.
+//! Tables that can be sorted, searched and folded. On a phone they become a list of cards.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use super::svg::length;
 use super::Shown;
 use crate::output::numbers::number;
 
-/// A table with so many rows needs no search.
+/// A table with this many rows needs no search.
 const FEW: usize = 10;
 
-/// So many rows of a table without levels are seen at first: more of them are slow to lay out.
+/// How many rows of a table without levels are shown at first: more are slow to lay out.
 const FIRST: usize = 200;
 
 /// What a column holds.
@@ -41,7 +41,7 @@ impl Column {
         Self { name, about: "", kind: ColumnKind::Number }
     }
 
-    /// Of pairs of bars; it cannot be sorted, so have the numbers in columns of their own.
+    /// Of pairs of bars. It cannot be sorted, so put the numbers in separate columns.
     pub const fn bars(name: &'static str) -> Self {
         Self { name, about: "", kind: ColumnKind::Bars }
     }
@@ -98,14 +98,14 @@ impl Cell {
         Self(html! { td.n.empty { "-" } })
     }
 
-    /// Two parts from 0 to 1, one above the other. Their numbers have to be in other cells: these are for the eye alone.
+    /// Two parts from 0 to 1, one above the other. Their numbers must be in other cells: these are for the eye alone.
     pub fn bars(first: f64, second: f64) -> Self {
         Self(html! { td.bars { (pair(first, second)) } })
     }
 }
 
 impl Cell {
-    /// A part from 0 to 1 as a bar, and a mark. Their numbers have to be in other cells.
+    /// A part from 0 to 1 as a bar, and a mark. Their numbers must be in other cells.
     pub fn marked(part: f64, mark: f64) -> Self {
         let width = |part: f64| length(100.0 * part, 100.0);
         Self(html! {
@@ -118,7 +118,7 @@ impl Cell {
         })
     }
 
-    /// Amounts as columns beside each other; the largest is as high as the cell. Their numbers have to be in other cells.
+    /// Amounts as columns side by side; the largest is as high as the cell. Their numbers must be in other cells.
     #[allow(clippy::cast_precision_loss)] // counts
     pub fn columns(amounts: &[f64]) -> Self {
         const HEIGHT: f64 = 13.0;

@@ -1,4 +1,4 @@
-//! `make docs`: rewrites what is made from the table of settings and from docs/messages.md.
+//! `make docs`: rewrites the generated parts of the documentation, from the table of settings and from docs/messages.md.
 
 mod render;
 

@@ -1,6 +1,6 @@
-//! The parts of the pages that are made: settings from their table, the manual page's diagnostics from docs/messages.md.
+//! Renders the generated parts of pages: settings from their table, the manual page's diagnostics from docs/messages.md.
 //!
-//! Between two marks a page holds what is written here and nothing else. A test compares the pages with it.
+//! The text between two marks of a page is generated as a whole. A test compares the pages with it.
 
 use std::fmt::Write as _;
 use std::fs;

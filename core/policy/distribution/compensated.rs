@@ -1,10 +1,10 @@
-//! `CompensationFactor` with `Distribution=tickets`: a node that would get more than that many times what the shares alone give is cut, and what is
-//! cut goes to the siblings. Grid Engine brakes in this way who comes back after a long absence. It cuts once, so what is left may still be more
-//! than that many times.
+//! `CompensationFactor` with `Distribution=tickets`: limits a node to a multiple of what the shares alone give, and leaves the rest to the
+//! siblings. Grid Engine slows users who return after a long absence in this way. It cuts once, so the result may still exceed the
+//! multiple.
 //!
-//! An association has compensation coming where T/T(root) is more than C times the product of its shares over those of the active
-//! siblings, from the root down. Its S·F is then divided by how many times more, once for all siblings of a level. As S·F is in proportion to
-//! shares times F, that is the same as a ceiling on F for the whole level.
+//! An association is compensated if T/T(root) exceeds C times the product, from the root down, of its shares over those of the active
+//! siblings. Its S·F is then divided by the factor of this excess, once for all siblings of a level. S·F is proportional to shares times F,
+//! so this amounts to a ceiling on F for the whole level.
 
 use super::{Claim, Rule};
 

@@ -1,5 +1,5 @@
-//! How the tickets of one level are divided among the siblings that have somebody waiting: the setting `Distribution`. One file a
-//! rule; `core/settings/table/distributions.rs` lists them.
+//! How the tickets of one level are divided among the siblings with waiting jobs: the setting `Distribution`. Each rule is one file;
+//! `core/settings/table/distributions.rs` lists them.
 
 mod compensated;
 
@@ -29,8 +29,8 @@ distributions!(rules);
 /// What an association brings into the competition with its siblings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Claim {
-    /// Raw shares without what those of all siblings have in common. S of siblings has S(fsp)/level in common, which cancels out;
-    /// without it, small shares deep in the tree cannot underflow.
+    /// Raw shares without the common divisor of all siblings. S of siblings has S(fsp)/level in common, which cancels out; without it,
+    /// small shares deep in the tree cannot underflow.
     pub shares: f64,
     /// F, from 0 to 100.
     pub level_fs: f64,
@@ -92,10 +92,10 @@ pub trait Rule: Clone + std::fmt::Debug + Send + Sync {
     /// What an association holds: its tickets, and what the rule has to know of them below it.
     type Held: Copy + std::fmt::Debug + Default + Send + Sync;
 
-    /// Usage comes to be as shares are, where everybody always has work waiting and who has most goes first.
+    /// Usage settles on the shares if every user always has jobs waiting and the one with the most tickets goes first.
     const SETTLES_ON_SHARES: bool;
 
-    /// Forgets all claims; there are so many associations.
+    /// Forgets all claims; the number of associations is given.
     fn begin(&mut self, associations: usize);
 
     /// Takes the claim of an active association below a parent.
@@ -104,7 +104,7 @@ pub trait Rule: Clone + std::fmt::Debug + Send + Sync {
     /// All claims of the cycle are there. More may come one by one until the next cycle.
     fn settle(&mut self);
 
-    /// What the root holds, with so many tickets.
+    /// What the root holds with these tickets.
     fn root(tickets: f64) -> Self::Held;
 
     /// The same as what is held, with one ticket: to see in which parts it is divided.
@@ -118,7 +118,7 @@ pub trait Rule: Clone + std::fmt::Debug + Send + Sync {
     /// What an association gets of its parent's: among the active siblings, itself counted. Nothing for F = 0.
     fn part(&self, parent: usize, of_parent: Self::Held, claim: Claim) -> Self::Held;
 
-    /// What each of so many gets who divide something equally, where the rule can do that.
+    /// What each holds if this number of equals divide it, for a rule that can do that.
     fn divided(held: Self::Held, _among: f64) -> Self::Held {
         held
     }

@@ -1,5 +1,5 @@
-//! `Distribution=standing`: F over the largest F of the siblings. The best child has its parent's whole standing; neither the
-//! size of a group nor the number of its active users matters, and usage settles on the shares.
+//! `Distribution=standing`: F over the largest F of the siblings. The best child has its parent's whole standing. Neither the size of a
+//! group nor the number of its active users matters, and usage settles on the shares.
 
 use super::{Claim, Rule};
 

@@ -1,11 +1,11 @@
-//! `Distribution=strict`: of any two jobs the one comes first whose ancestor, at the first level where they part, is further below
-//! its share. Every association has an interval of its parent's, next to those of its siblings in the order of F, so nobody below
-//! one sibling comes before somebody below a better one. Usage settles on the shares.
+//! `Distribution=strict`: at the first level where the paths of two jobs diverge, the job whose ancestor is further below its share comes
+//! first. Every association has an interval within its parent's, next to those of its siblings in the order of F. So nobody below one
+//! sibling comes before somebody below a better one. Usage settles on the shares.
 
 use super::{Claim, Rule};
 use crate::ties::rank;
 
-/// The tickets of an association: `top`, and whoever comes after it among its siblings has no more than `bottom`.
+/// The tickets of an association: `top`. A sibling that comes after it has at most `bottom`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
     /// What it has itself.

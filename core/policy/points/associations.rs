@@ -1,4 +1,4 @@
-//! What each association has of priorities and targets: those of its user, of its account, and of the accounts above it.
+//! The priorities and targets of each association: those of its user, of its account, and of the accounts above it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -21,7 +21,7 @@ pub(super) struct Lines<'l> {
     pub targets: &'l Targets,
 }
 
-/// How a node stands beside its siblings.
+/// How a node stands among its siblings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Level {
     pub goal: Goal,
@@ -37,7 +37,7 @@ pub(super) struct Level {
 pub(super) struct Associations {
     /// By node.
     own: Vec<Own>,
-    /// Those that lines name, too, which may have no association yet.
+    /// Includes those that lines name and that may have no association yet.
     users: Objects<String>,
     accounts: Objects<String>,
     /// Users that lines name and that there are no associations of.
@@ -323,13 +323,13 @@ impl Associations {
         }
     }
 
-    /// The target of a node beside its siblings: that of its line, or its part of the shares.
+    /// The target of a node among its siblings: that of its line, or its part of the shares.
     fn goal_of_level(&self, node: Node, targets: &Targets) -> Goal {
         let goal = self.parent_rules(node).goal;
         goal.unwrap_or_else(|| targets.by_share(at(&self.shares, node)))
     }
 
-    /// How a node stands beside its siblings; `None` where that does not count, or it is no level.
+    /// How a node stands among its siblings; `None` if that does not count, or the node is no level.
     pub(super) fn level(&self, tree: &ShareTree, node: Node, targets: &Targets) -> Option<Level> {
         let above = tree.fair_share_parent(node).filter(|_| !tree.uses_parent(node))?;
         let (tier, of_level) = (*self.tiers.get(node.index())?, *self.levels.get(above.index())?);
@@ -418,7 +418,7 @@ fn of(usage: [&TargetUsage; 2], node: Node) -> [f64; 2] {
     usage.map(|usage| at(&usage.nodes, node))
 }
 
-/// Where a user or account is, that is made where it is not known yet.
+/// The place of a user or account, which is added if it is unknown.
 fn object(objects: &mut Objects<String>, kind: LineKind, name: &str, lines: Lines<'_>) -> u32 {
     let name = folded(kind, name);
     match objects.find(name.as_ref()) {

@@ -1,4 +1,4 @@
-//! ATTR: what a job does (Moab, `JOBATTRPRIOF STATE[...]`).
+//! ATTR: the state of a job (Moab, `JOBATTRPRIOF STATE[...]`).
 
 use super::terms::Terms;
 use super::{Component, Ground, JobState, Needs};

@@ -1,4 +1,4 @@
-//! The caps that a job goes beyond, for those who ask why it waits.
+//! Lists the caps that a job exceeds, to explain why it waits.
 
 use super::fair_share::{Ceiling, Rules, WINDOW};
 use super::{requested, Ground, Points, PointsJob, TargetUsage};

@@ -1,9 +1,9 @@
-//! How many jobs have overtaken a job: those that started in one of its partitions with a lower priority there, while it was eligible. BYPASS of
-//! Maui's priority function (Administrator's Guide 5.1.2), where it counts backfill.
+//! BYPASS: how many jobs have overtaken a job. These are the jobs that started in one of its partitions with a lower priority there while
+//! it was eligible. Maui's priority function (Administrator's Guide 5.1.2) counts backfill here.
 //!
-//! A job that was submitted before the last look, and was not eligible then, may have been held until a moment ago: it counts from this look on.
-//! Priorities are those that were written last: by a calculation, a submission or an administrator. Each start counts once, by its second. What was
-//! counted is kept by job id and time of submission, and saved; a requeue is another submission.
+//! A job that was submitted before the last look and was not eligible then may have been held until a moment ago. It counts from this look
+//! on. Priorities are those last written, by a calculation, a submission or an administrator. Each start counts once, by its second. Counts
+//! are kept by job id and submission time, and saved; a requeue is a new submission.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

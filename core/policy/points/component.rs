@@ -35,12 +35,12 @@ pub(super) trait Component: Sized {
     /// What a line says of its parts.
     fn of(line: &settings::Component) -> Self;
 
-    /// What counts where there is no line.
+    /// What applies without a line.
     fn without_line(_settings: &Settings) -> Option<Self> {
         None
     }
 
-    /// Which facts it goes by.
+    /// The facts that it uses.
     fn needs(&self, settings: &Settings) -> Needs;
 
     /// What is added to the weight of the component.
@@ -72,7 +72,7 @@ impl<C: Component> ComponentLine<C> {
         }
     }
 
-    /// What counts where there is no line: `Weight=1`, without a cap.
+    /// What applies without a line: `Weight=1`, without a cap.
     pub(super) fn without(settings: &Settings) -> Option<Self> {
         C::without_line(settings).map(|component| Self {
             weight: 1.0,

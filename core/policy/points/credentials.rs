@@ -1,7 +1,7 @@
-//! CRED: the priorities of those a job belongs to (Maui Administrator's Guide, 5.1.2.1).
+//! CRED: the priorities of the user, group, account and so on of a job (Maui Administrator's Guide, 5.1.2.1).
 //!
-//! `Credential` lines say them; one of 0 is as none, and who has none has that of `*`. Parents are our own: the sum over the account of a
-//! job and all above it, without the root.
+//! `Credential` lines set them. A priority of 0 counts as none, and a name without a line gets that of `*`. Parents are our addition: the
+//! sum over the account of a job and all above it, without the root.
 
 use super::lines::{ByName, LineKind, KINDS};
 use super::terms::{weight, Terms};
@@ -89,7 +89,7 @@ impl Priorities {
         self.class_weights.of_others().copied()
     }
 
-    /// The priority of those without one of their own.
+    /// The priority of names without a line.
     pub(super) fn of_others(&self, kind: LineKind) -> f64 {
         self.by_kind[kind as usize].of_others().copied().unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! FS: how far the usage of those a job belongs to is from their targets (Maui Administrator's Guide, 5.1.2.2 and 6.3), as `Target` lines
-//! say. This file has the lines; [`super::tables`] knows the usage.
+//! FS: how far usage is from the targets of a job's user, account and so on (Maui Administrator's Guide, 5.1.2.2 and 6.3), as `Target`
+//! lines set them. This file has the lines; [`super::tables`] has the usage.
 
 use super::lines::{ByName, LineKind, KINDS};
 use super::terms::{weight, Terms};
@@ -63,7 +63,7 @@ impl FairShare {
     }
 }
 
-/// Which of the two usages a line goes by.
+/// Which of the two usages a line uses.
 pub(super) const HALFLIFE: usize = 0;
 /// The same in windows.
 pub(super) const WINDOW: usize = 1;
@@ -181,7 +181,7 @@ impl Rules {
 pub(super) struct Targets {
     goals: [ByName<Goal>; KINDS],
     ceilings: [ByName<Ceiling>; KINDS],
-    /// What accounts and users without a line go by in the tree.
+    /// The usage for accounts and users of the tree without a line.
     by: usize,
     /// How levels of the tree count.
     pub tiers: Tiers,

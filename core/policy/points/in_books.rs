@@ -1,5 +1,5 @@
-//! Targets in books: `Target=... Book=`, which compare what was used in the partitions of a book with all that was used there. They count for jobs in
-//! these partitions only, beside the targets of all usage.
+//! Targets in books: `Target=... Book=` compares usage in the partitions of a book with all usage there. Such a target counts only for jobs
+//! in these partitions, in addition to the targets of all usage.
 
 use super::associations::{Associations, Lines};
 use super::credentials::Priorities;
@@ -77,7 +77,7 @@ impl BookTargets {
         known.unwrap_or_else(|| self.associations.of_names(job.newcomer))
     }
 
-    /// The steps of distances, by kind with the book behind it.
+    /// The steps of distances, by kind followed by the book.
     pub(super) fn kept_steps(&self) -> impl Iterator<Item = ((String, String), i64)> + '_ {
         let levels = self.steps.levels();
         levels.into_iter().map(|((kind, name), step)| ((format!("{kind}@{}", self.name), name), step))
@@ -99,8 +99,8 @@ impl Points {
         self.books.iter().map(|book| book.name.as_str())
     }
 
-    /// Compares what was used in each of [`Self::target_books`] with its targets: of each association with all below it. To be called in every
-    /// cycle after [`Self::weigh`].
+    /// Compares what was used in each of [`Self::target_books`] with its targets: usage is that of each association with all below it. Call
+    /// it in every cycle after [`Self::weigh`].
     pub fn weigh_books(&mut self, tree: &ShareTree, usage: &[TargetUsage]) {
         for (book, usage) in self.books.iter_mut().zip(usage) {
             book.weigh(tree, usage);

@@ -1,12 +1,12 @@
-//! What points depend on of a job, and what they need to know of it at all.
+//! The facts of a job that points depend on, and which of them a configuration needs.
 
 use super::terms::{amount, most};
 use crate::policy::pools::Names;
 use crate::rules::grants::Granted;
 use crate::tree::Node;
 
-/// The place of a partition in the tables of [`Points`](super::Points); by default that of one that no line names and nobody has used. Valid until
-/// the next [`learn`](super::Points::learn) or [`weigh`](super::Points::weigh).
+/// The place of a partition in the tables of [`Points`](super::Points). The default is the place of a partition that no line names and
+/// nobody has used. Valid until the next [`learn`](super::Points::learn) or [`weigh`](super::Points::weigh).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PartitionAt(pub(super) u32);
 
@@ -56,7 +56,7 @@ pub struct PointsJob<'n> {
     pub wait: f64,
     /// How many jobs have overtaken it.
     pub bypass: u32,
-    /// How long it has run, in seconds, which is what USAGE goes by; `None` for one that waits, and without `CALCULATE_RUNNING`.
+    /// How long it has run, in seconds, for USAGE; `None` for a waiting job, and without `CALCULATE_RUNNING`.
     pub elapsed: Option<f64>,
     /// How well the time limits of its user fit, in percent.
     pub accuracy: f64,
@@ -96,8 +96,8 @@ pub(super) fn queue_time(wait: f64) -> f64 {
     amount(wait) / 60.0
 }
 
-/// `XFactor`: 1 + wait / max(limit, `XFMinLimit`), all in seconds (Maui Administrator's Guide, 5.1.2.4). There is at least one second
-/// to divide by.
+/// `XFactor`: 1 + wait / max(limit, `XFMinLimit`), all in seconds (Maui Administrator's Guide, 5.1.2.4). The divisor is at least one
+/// second.
 #[inline]
 pub fn expansion_factor(wait: f64, limit: f64, min_limit: f64) -> f64 {
     1.0 + amount(wait) / most(most(amount(limit), amount(min_limit)), 1.0)

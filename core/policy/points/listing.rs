@@ -1,5 +1,5 @@
-//! Every target, floor, ceiling and cap with what it says of whom, for those who ask how far everybody is from them. [`Points::weigh`] has
-//! computed all of it: nothing is computed a second time here.
+//! Lists every target, floor, ceiling and cap with its current distance, for reports. [`Points::weigh`] has computed all of it: nothing is
+//! computed a second time here.
 
 use std::cmp::Ordering;
 
@@ -64,7 +64,7 @@ pub struct Listed {
 pub enum TargetStanding {
     /// Of a target, floor or ceiling.
     Goal {
-        /// How far the usage is below it, as it counts: in whole steps with `FSStep`, times `Weight` where that is a factor, after `CapTiers`.
+        /// How far the usage is below it, as it counts: in whole steps with `FSStep`, times `Weight` if that is a factor, after `CapTiers`.
         distance: f64,
         /// The same before steps and `CapTiers`.
         exact: f64,
@@ -87,7 +87,7 @@ pub enum TargetStanding {
 }
 
 impl Listed {
-    /// The usage in percent of the total; `None` where that is 0.
+    /// The usage in percent of the total; `None` if that is 0.
     pub fn percent(&self) -> Option<f64> {
         percentage(self.used, self.total)
     }
@@ -104,8 +104,8 @@ struct Part<'p> {
 }
 
 impl Points {
-    /// What everybody has of the targets that hold, as it was weighed last: users, groups, accounts, nodes of the tree, QOS and partitions, each by name, and
-    /// the books behind all usage. `usage` is what was given to [`Self::weigh`], `partitions` are those that there are.
+    /// The distances from all targets in force, as last weighed: users, groups, accounts, nodes of the tree, QOS and partitions, each by
+    /// name, and the books after all usage. `usage` is what was given to [`Self::weigh`], `partitions` are the existing ones.
     pub fn listing(&self, tree: &ShareTree, usage: [&TargetUsage; 2], partitions: &[&str]) -> Vec<Listed> {
         let mut rows = Vec::new();
         let of_all = Part { associations: &self.associations, targets: &self.targets, usage, book: None };

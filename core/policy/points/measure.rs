@@ -1,5 +1,5 @@
-//! What the points of a job take from all jobs together: the ranges of urgency and priority, and how large each component gets. They are those
-//! of the last calculation, over jobs that wait and jobs that run.
+//! What the points of one job take from all jobs: the ranges of urgency and priority, and the largest value of each component. They are
+//! those of the last calculation, over waiting and running jobs.
 
 use super::{Largest, Points, PointsJob};
 
@@ -86,7 +86,7 @@ impl Ranges {
 }
 
 impl Points {
-    /// Takes all jobs that wait and run, before points are asked for. To be called in every cycle, after [`weigh`](Self::weigh), where
+    /// Takes all waiting and running jobs, before points are requested. Call it in every cycle, after [`weigh`](Self::weigh), if
     /// [`Needs::all_jobs`](super::Needs::all_jobs) says so.
     pub fn measure<'j>(&mut self, jobs: impl Iterator<Item = PointsJob<'j>> + Clone) {
         let mut ranges = Ranges::default();

@@ -1,10 +1,10 @@
 //! Points: the priority function of Maui, as a term that is added to the site factor of a job.
 //!
 //! P = Σ W · min(cap, Σ w · min(cap, value)) over components and their parts (Maui Administrator's Guide, 5.1.2), times `PointsWeight`,
-//! rounded half away from zero, and between `±PointsCap`. One file a component, behind the trait [`Component`].
+//! rounded half away from zero, and limited to `±PointsCap`. Each component is one file behind the trait [`Component`].
 //!
-//! Where no line asks for points, none of this runs: see [`Points::configured`]. What does not change from job to job is looked up in
-//! [`Points::learn`] and [`Points::weigh`], so that [`Points::value`] hashes and allocates nothing.
+//! Without lines of points none of this runs: see [`Points::configured`]. [`Points::learn`] and [`Points::weigh`] look up all that is the
+//! same for many jobs, so that [`Points::value`] hashes and allocates nothing.
 
 mod associations;
 mod beyond;
@@ -50,8 +50,8 @@ pub use resources::processor_equivalents;
 pub use target_usage::TargetUsage;
 pub use targets::Curve;
 
-/// The largest `UsageThreshold` of a QOS by which slurmctld keeps jobs beyond a cap from starting. A site that has a larger one means something else
-/// by it.
+/// The largest `UsageThreshold` of a QOS by which slurmctld keeps jobs beyond a cap from starting. A site with a larger one uses it for
+/// something else.
 pub const LARGEST_THRESHOLD: f64 = 1e-6;
 
 /// Declares the components: one line each, `word of settings, name: file::Type`.
@@ -154,7 +154,7 @@ components! {
     Target target: targets::Target,
     /// USAGE: by what it has used.
     Usage usage: usage::Usage,
-    /// URGENCY: by its wait, its deadline and its nice value beside those of all others.
+    /// URGENCY: its wait, its deadline and its nice value relative to those of all others.
     Urgency urgency: urgency::Urgency,
     /// ATTR: by its state.
     Attr attr: attributes::Attributes,
@@ -181,7 +181,7 @@ pub struct Points {
     weight: f64,
     /// `PointsCap`
     cap: f64,
-    /// The first holds in partitions without a line of their own.
+    /// The first applies in partitions without a line.
     plans: Vec<Plan>,
     priorities: credentials::Priorities,
     promises: service::Promises,
@@ -314,14 +314,13 @@ impl Points {
         self.named.groups()
     }
 
-    /// The names in all lines that name objects, and whether there are users, accounts and groups of that name, as of the last
-    /// [`Self::learn`].
+    /// The names in all lines that name objects, and whether users, accounts and groups of that name exist, as of the last [`Self::learn`].
     pub fn named(&self) -> impl Iterator<Item = Named<'_>> {
         self.named.all(|kind, name| self.associations.has(kind, name))
     }
 
-    /// Takes what associations are called, the QOS that there are, and the numbers of groups by name. To be called where one of them
-    /// is new; [`Self::weigh`] has to follow, as until then nobody is far from a target.
+    /// Takes the names of associations, the existing QOS, and the numbers of groups by name. Call it when one of them is new, and then
+    /// [`Self::weigh`]: until then nobody is far from a target.
     pub fn learn<'n>(
         &mut self,
         tree: &ShareTree,
@@ -376,8 +375,8 @@ impl Points {
         }
     }
 
-    /// Compares usage with targets: by half-life and in windows, whichever the lines ask for ([`Self::needs`]). To be called in every
-    /// cycle. `tree` is the one that was learnt last.
+    /// Compares usage with targets: by half-life and in windows, as the lines need them ([`Self::needs`]). Call it in every cycle. `tree`
+    /// is the one that was learnt last.
     pub fn weigh(&mut self, tree: &ShareTree, halflife: &TargetUsage, window: &TargetUsage) {
         if !self.needs.targets {
             return;
@@ -478,8 +477,8 @@ impl Points {
         is_beyond_grant || self.needs.caps && requested(job) > room()
     }
 
-    /// Whether a job goes beyond a cap with `Block=yes`, or a grant with `Beyond=block`, so that it is not to start. Never one that runs, and none before the first
-    /// [`Self::weigh`].
+    /// Whether a job must not start because it exceeds a cap with `Block=yes` or a grant with `Beyond=block`. It is never true of a running
+    /// job, nor before the first [`Self::weigh`].
     pub fn is_stopped(&self, job: &PointsJob<'_>) -> bool {
         self.needs.stops
             && job.elapsed.is_none()

@@ -1,4 +1,4 @@
-//! The names in the lines: whom they mean, and whether there is anybody of that name.
+//! Which users, groups and so on the names in lines mean, and whether they exist.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! From what a job asks for to what points depend on.
+//! Turns the request of a job into the facts that points depend on.
 
 use super::{JobState, Needs, PointsJob, Request};
 use crate::facts::{Course, Request as Requested, TresTotal};

@@ -51,9 +51,9 @@ impl Component for Resources {
     }
 }
 
-/// PE: the largest part that a job requests of anything the cluster has, times the processors of the cluster (Maui Administrator's
-/// Guide, 3.2.1.7: max(procs/P, mem/M, ...) · P). `parts` are requests and totals, each two in one unit; what the cluster has nothing
-/// of does not count. A job of a quarter of the processors and half the memory of 128 processors has 64.
+/// PE: the largest part that a job requests of any resource of the cluster, times the processors of the cluster (Maui Administrator's
+/// Guide, 3.2.1.7: max(procs/P, mem/M, ...) · P). `parts` are requests and totals, each pair in one unit. A resource that the cluster lacks
+/// does not count. A job with a quarter of the processors and half the memory of 128 processors has 64.
 pub fn processor_equivalents(parts: impl IntoIterator<Item = (f64, f64)>, processors: f64) -> f64 {
     let parts = parts.into_iter().filter(|(_, total)| *total > 0.0);
     let largest = parts.map(|(request, total)| amount(request) / total).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! SERV: how well a job was served so far (Maui Administrator's Guide, 5.1.2.4); and what `Service` lines promise.
+//! SERV: how well a job was served so far (Maui Administrator's Guide, 5.1.2.4), and what `Service` lines promise.
 
 use super::job::{expansion_factor, queue_time};
 use super::lines::{ByName, LineKind};
@@ -86,7 +86,7 @@ impl Promises {
         self.qos.get(LineKind::Qos, name).copied()
     }
 
-    /// Which line holds for a QOS without a line of its own.
+    /// The line that applies to a QOS without one.
     pub(super) fn of_other_qos(&self) -> Option<u32> {
         self.qos.of_others().copied()
     }
@@ -96,7 +96,7 @@ impl Promises {
         self.partitions.get(LineKind::Partition, name).copied()
     }
 
-    /// Which line holds for a partition without a line of its own.
+    /// The line that applies to a partition without one.
     pub(super) fn of_other_partitions(&self) -> Option<u32> {
         self.partitions.of_others().copied()
     }

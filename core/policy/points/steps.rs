@@ -1,5 +1,5 @@
-//! `FSStep`: distances from targets in whole steps. A distance stays in its step until it has moved by a whole one, so that two who come near each
-//! other do not change places with each calculation. Which step each had is kept, and saved with the sums of usage.
+//! `FSStep`: measures distances from targets in whole steps. A distance stays in its step until it has moved by a whole one, so that two
+//! users with similar distances do not change places in every calculation. The current steps are kept, and saved with the sums of usage.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What each user, account, QOS, group and partition has of priorities and targets, so that the points of a job take a few additions:
-//! names are looked up where the tree is new, usage once in each cycle.
+//! Tables of the priorities and targets of each user, account, QOS, group and partition, so that the points of a job take a few additions.
+//! Names are looked up when the tree changes, usage once per cycle.
 
 use std::hash::Hash;
 
@@ -94,7 +94,7 @@ static NOTHING: Object = Object {
 pub(super) struct Objects<K> {
     at: FxHashMap<K, u32>,
     all: Vec<Object>,
-    /// So many come from names; those behind them from usage.
+    /// How many come from names; those after them come from usage.
     named: u32,
 }
 
@@ -110,7 +110,7 @@ impl<K: Eq + Hash> Objects<K> {
         Self { at: FxHashMap::default(), all: vec![others], named: 1 }
     }
 
-    /// Where an object is, that is made where it is not known yet.
+    /// The place of an object, which is made if it is unknown.
     pub(super) fn insert(&mut self, key: K, make: impl FnOnce(&K) -> Object) -> u32 {
         let next = u32::try_from(self.all.len()).unwrap_or_default();
         let all = &mut self.all;

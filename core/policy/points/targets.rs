@@ -1,4 +1,4 @@
-//! TARGET: how near a job is to the wait that it should have at most (Maui Administrator's Guide, 5.1.2.5), as `Service` lines promise.
+//! TARGET: how close a job is to its longest acceptable wait (Maui Administrator's Guide, 5.1.2.5), as `Service` lines promise it.
 
 use super::job::{expansion_factor, queue_time};
 use super::terms::{amount, least, most, Terms};

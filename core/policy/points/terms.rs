@@ -1,4 +1,4 @@
-//! What all components are made of: weighted sums of values that are cut off at caps.
+//! Weighted sums of values with caps, of which all components are made.
 
 use crate::settings::Term;
 

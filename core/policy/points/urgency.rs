@@ -1,5 +1,5 @@
-//! URGENCY: the urgency and the POSIX priority of a job beside those of all others, as Grid Engine weighs them (`sched_conf`(5), `weight_urgency`
-//! and `weight_priority`; our own model of both is in the tests).
+//! URGENCY: the urgency and the POSIX priority of a job relative to all others, as Grid Engine weighs them (`sched_conf`(5),
+//! `weight_urgency` and `weight_priority`; the tests have our own model of both).
 
 use super::measure::Ranges;
 use super::terms::{amount, weight, Terms};

@@ -1,4 +1,4 @@
-//! USAGE: what a running job has used (Maui Administrator's Guide, 5.1.2.6); nothing for one that waits.
+//! USAGE: what a running job has used (Maui Administrator's Guide, 5.1.2.6). A waiting job has none.
 
 use super::terms::{amount, Terms};
 use super::{Component, Ground, Needs};

@@ -1,4 +1,4 @@
-//! The tickets of all jobs of a cycle: those that wait compete for them, any other has what it would get.
+//! The tickets of all jobs of a cycle. Waiting jobs compete for them; any other job has what it would get.
 
 use super::{Extra, JobTickets, Pools, WaitingJob, Who};
 use crate::policy::FairShare;
@@ -45,8 +45,8 @@ impl QueuedJob {
 }
 
 impl Pools {
-    /// Hands out the tickets of a cycle to jobs in the order of their ids: those of each, in the same order. `running`: those that run,
-    /// alike ones together.
+    /// Hands out the tickets of a cycle to jobs in the order of their ids, and returns those of each in the same order. `running` are the
+    /// running jobs, with alike ones together.
     pub fn hand_out(
         &mut self,
         tree: &ShareTree,

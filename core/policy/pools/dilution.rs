@@ -1,12 +1,12 @@
-//! Share-tree tickets of single jobs: those of their association (`TicketsShare=` in all), which `Dilution=` divides among what its
-//! user has running and waiting.
+//! Share-tree tickets of single jobs: `Dilution=` divides those of their association (`TicketsShare=` in all) among the user's running and
+//! waiting jobs.
 //!
-//! A priority plugin does not see jobs start. Without dilution all jobs of the best user come before all others, and a cluster that has
-//! drained goes to one user whole. With it a job has what it would be worth if all before it ran already.
+//! A priority plugin does not see jobs start. Without dilution all jobs of the best user come before all others, and a drained cluster goes
+//! to one user whole. With dilution a job has the tickets that it would have if all jobs before it ran already.
 //!
-//! With T tickets of the user, R running and C waiting before it, and the quantum q, a job has T·(q/(q + R + C))^e. For jobs that count 1
-//! each, q = e = 1, this is Grid Engine's rule in a leaf of its share tree: T/(r + k) for the k-th job where r run. Units, quantum, exponent and the
-//! scaling of sizes by shares (under `Distribution=standing` and `strict`) are ours.
+//! With T tickets of the user, R running and C waiting before it, and the quantum q, a job has T·(q/(q + R + C))^e. If every job counts as
+//! 1 and q = e = 1, this is Grid Engine's rule in a leaf of its share tree: T/(r + k) for the k-th job when r run. Units, quantum, exponent
+//! and the scaling of sizes by shares (under `Distribution=standing` and `strict`) are our additions.
 
 use super::groups::Groups;
 use super::load::{Load, Rule, Shares};

@@ -1,13 +1,13 @@
-//! Functional tickets: a fixed pool (`TicketsFunctional`) by fixed shares of users, accounts and departments (`Functional=`), whatever
-//! they have used.
+//! Functional tickets: a fixed pool (`TicketsFunctional`) that is divided by fixed shares of users, accounts and departments
+//! (`Functional=`), whatever they have used.
 //!
-//! Every kind has its part of the pool (`FunctionalWeight*`), and in it an object its shares over those of all objects that have jobs.
-//! What an object has is divided among its jobs as override tickets are: the n-th job claims the n-th part.
+//! Every kind has its part of the pool (`FunctionalWeight*`). Within it an object has its shares over those of all objects with jobs. An
+//! object's tickets are divided among its jobs as override tickets are: the n-th job claims the n-th part.
 //!
-//! These are the rules of Grid Engine's functional policy: claims are ranked with 0.001 added to the sums; for waiting jobs the weights are
-//! divided by their sum once, for running jobs kinds without shares leave their part to the others. Departments are top-level
-//! accounts and projects leaf accounts here, and all jobs have the same job shares. Jobs beyond `MaxFunctionalJobs` are our reading: they
-//! get what the next one would, without the 0.001.
+//! These are the rules of Grid Engine's functional policy. Claims are ranked with 0.001 added to the sums. For waiting jobs the weights are
+//! divided by their sum once; for running jobs kinds without shares leave their part to the others. Departments are top-level accounts here
+//! and projects are leaf accounts, and all jobs have the same job shares. The treatment of jobs beyond `MaxFunctionalJobs` is our reading:
+//! they get what the next one would, without the 0.001.
 
 use std::collections::HashSet;
 
@@ -47,13 +47,13 @@ struct FunctionalPart {
     sum_running: f64,
 }
 
-/// Tickets that go by functional shares, whatever was used.
+/// Tickets by functional shares, whatever was used.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FunctionalTickets {
     pool: f64,
     /// Shares of an object are divided among its jobs.
     shared: bool,
-    /// So many jobs are ranked by themselves.
+    /// The number of jobs that are ranked one by one.
     most: usize,
     lines: Vec<Functional>,
     /// Names in lines that there are no associations of, by kind.
@@ -180,7 +180,7 @@ impl FunctionalTickets {
     }
 }
 
-/// The shares that a line gives, to an association with these of its own.
+/// The shares that a line gives to an association with these raw shares.
 fn shares(line: &Functional, raw: u32) -> f64 {
     line.shares.parse().unwrap_or(match raw {
         USE_PARENT => 1.0,

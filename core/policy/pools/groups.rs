@@ -1,5 +1,5 @@
-//! Waiting jobs in groups, each group in the order in which its jobs come: by the tickets that they have so far, then by nice
-//! value and accrue time, then by job id.
+//! Groups of waiting jobs. Within a group jobs are ordered by the tickets that they have so far, then by nice value and accrue time, then
+//! by job id.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::WaitingJob;
 use crate::ties::rank;
 
-/// A job in its group: what orders it stands beside it, as a look at the job itself for every comparison costs more than to order.
+/// A job in its group. It has a copy of what orders it, because reading the job itself for every comparison would cost more than the sort.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupPlace {
     before: f64,

@@ -1,9 +1,10 @@
-//! What dilution depends on: how much jobs run and wait of every association, and how much is left of tickets behind that.
+//! What dilution depends on: the sizes of running and waiting jobs of every association, and the part of the tickets that remains after
+//! them.
 
 /// How much is left of tickets behind what runs and what comes before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rule {
-    /// `DilutionQuantum`: so much makes half of it.
+    /// `DilutionQuantum`: the size that leaves half of the tickets.
     pub quantum: f64,
     /// `DilutionExponent`
     pub exponent: f64,
@@ -66,7 +67,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Nothing, in a tree of so many associations.
+    /// Clears everything, for a tree of this number of associations.
     pub(super) fn clear(&mut self, associations: usize) {
         for sizes in [&mut self.waiting, &mut self.running, &mut self.joined] {
             sizes.clear();

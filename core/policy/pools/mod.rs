@@ -1,8 +1,7 @@
-//! Ticket pools: tickets for single jobs. One file a pool, behind the trait [`Pool`]; this one puts them together in the order of
-//! `PolicyHierarchy`. The rules are those of Grid Engine's ticket policies, with Slurm's associations.
+//! Ticket pools: tickets for single jobs. Each pool is one file behind the trait [`Pool`]; this one combines them in the order of
+//! `PolicyHierarchy`. The rules are those of Grid Engine's ticket policies, applied to Slurm's associations.
 //!
-//! Without a second pool and without dilution all jobs of a user are alike, and none of this runs: see
-//! [`Pools::configured`].
+//! Without a second pool and without dilution all jobs of a user are alike, and none of this runs: see [`Pools::configured`].
 
 mod cycle;
 mod groups;
@@ -55,14 +54,14 @@ pub struct Who {
     pub count: u32,
 }
 
-/// The place of a job among those of its user: by nice value, then by the time since when it gains age, which is last for one that
-/// does not. `age` is in seconds.
+/// The place of a job among its user's jobs: by nice value, then by the time since which it gains age. A job that gains none comes last.
+/// `age` is in seconds.
 pub fn order(nice: u32, age: Option<u32>) -> u64 {
     let waited = age.map_or(u32::MAX, |age| (u32::MAX - 1).saturating_sub(age));
     u64::from(nice) << 32 | u64::from(waited)
 }
 
-/// What pools go by besides the jobs.
+/// What pools use besides the jobs.
 #[derive(Clone, Copy, Debug)]
 struct Ground<'g> {
     tree: &'g ShareTree,
@@ -219,7 +218,7 @@ impl Pools {
         All::are_asked_for(settings)
     }
 
-    /// Those that the settings ask for; `None` where there is the share tree alone, undiluted.
+    /// The pools that the settings ask for; `None` for the share tree alone, undiluted.
     pub fn configured(settings: &Settings) -> Option<Self> {
         if !Self::are_asked_for(settings) {
             return None;
@@ -241,12 +240,13 @@ impl Pools {
         }
     }
 
-    /// A cycle begins, in local time: which lines of `Override=` take effect from now on and which end. To be called before [`Self::extra`].
+    /// Begins a cycle, in local time: says which lines of `Override=` take effect from now on and which end. Call it before
+    /// [`Self::extra`].
     pub fn begin(&mut self, now: Date) -> Vec<Change> {
         self.all.overridden.begin(now)
     }
 
-    /// The names of the associations of a tree; to be called for every tree that is new, and after [`Self::begin`] where something changed.
+    /// Takes the names of the associations of a tree. Call it for every new tree, and after [`Self::begin`] if something changed.
     pub fn learn<'n>(&mut self, tree: &ShareTree, names: impl Fn(Node) -> Names<'n>) {
         self.each(|pool| pool.learn(tree, &names));
     }
@@ -273,8 +273,8 @@ impl Pools {
         JobTickets { overridden, ..tickets }
     }
 
-    /// Hands out the tickets of a cycle, after those of the associations have been. `tickets` gets those of each waiting job, in
-    /// their order. `running`: those that run, each once.
+    /// Hands out the tickets of a cycle, after those of the associations. `tickets` gets those of each waiting job, in the order of the
+    /// jobs. `running` has each running job once.
     pub fn distribute(
         &mut self,
         tree: &ShareTree,
@@ -310,8 +310,8 @@ impl Pools {
         self.first_since = 0.0;
     }
 
-    /// Lowers the factors of these jobs, which have just been handed out tickets, so that none has more than the best of them would have if it
-    /// began to wait in `open`, which has handed out its own on the same tree.
+    /// Lowers the factors of these jobs, which have just received tickets, so that none exceeds what the best of them would have if it
+    /// began to wait in `open`, which has handed out its own tickets on the same tree.
     pub fn stand_behind(
         &mut self,
         tree: &ShareTree,
@@ -366,8 +366,8 @@ impl Pools {
         self.each(|pool| pool.join(ground, job));
     }
 
-    /// The tickets that a job is measured by which begins to wait now: those of the best waiting job of the last cycle, and where
-    /// there was none, of the first that has come since.
+    /// The tickets against which a newly waiting job is measured: those of the best waiting job of the last cycle or, without one, of the
+    /// first that has come since.
     pub fn max_now(&self) -> f64 {
         if self.max_tickets > 0.0 {
             self.max_tickets

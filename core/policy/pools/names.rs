@@ -1,4 +1,4 @@
-//! What pools know users, accounts and jobs by.
+//! The names by which pools know users, accounts and jobs.
 
 use crate::settings::Place;
 
@@ -76,8 +76,8 @@ pub enum Bearer {
     Group(bool),
 }
 
-/// The tickets that an `AdminComment` names: one word `tickets=N` between blanks, commas or semicolons, N up to 1,000,000. `None` where
-/// there is no such word, an error where it is not as it must be or there are several.
+/// The tickets that an `AdminComment` names: one word `tickets=N` between blanks, commas or semicolons, N up to 1,000,000. `None` without
+/// such a word; an error if it is malformed or there are several.
 ///
 /// # Errors
 /// The first word that is wrong.

@@ -1,14 +1,14 @@
-//! Override tickets: what the administrator adds for users, accounts, QOS, partitions, wckeys or single jobs (`Override=`), on top
-//! of all other tickets.
+//! Override tickets: what the administrator adds for users, accounts, QOS, partitions, wckeys or single jobs (`Override=`), on top of all
+//! other tickets.
 //!
-//! The tickets of an object are divided among its jobs as they start: with n jobs that run or come earlier in the queue, a job
-//! claims tickets/(n + 1). So the job that claims most comes first, and its objects count one job more. A job that runs has tickets/n, where
-//! n run. Without sharing each has all.
+//! The tickets of an object are divided among its jobs as they start. With n jobs that run or come earlier in the queue, a job claims
+//! tickets/(n + 1). The job with the largest claim comes first, and its objects count one job more. A running job has tickets/n if n run.
+//! Without sharing each job has all.
 //!
-//! What each of those that share a partition or QOS has got follows from its turn: in the entries of a job for others it is taken off.
+//! A job's turn decides its part of the tickets of a partition or QOS; its entries for other partitions or QOS do not get that part.
 //!
 //! These are the rules of Grid Engine's override policy for users, projects, departments and single jobs. Other objects, dates, and
-//! `Shared` by line are ours.
+//! `Shared` per line are our additions.
 
 use rustc_hash::FxHashMap;
 
@@ -138,7 +138,7 @@ pub(super) struct OverrideTickets {
     sets: Vec<Set>,
     /// The set of every association.
     of_node: Vec<u32>,
-    /// What jobs have besides: a set, and tickets of their own. The first is nothing.
+    /// What jobs have in addition: a set, and the job's own tickets. The first is nothing.
     extras: Vec<(Set, f64)>,
     known: FxHashMap<(Set, u64), u32>,
     /// The last turn.
@@ -280,7 +280,7 @@ impl OverrideTickets {
         (set.into_iter().chain(more).flatten().map(|object| *object as usize), own)
     }
 
-    /// What a job has that each of its objects gives so much.
+    /// The tickets of a job if each of its objects gives it this amount.
     fn sum(&self, node: Node, extra: Extra, gives: impl Fn(&Object) -> f64) -> f64 {
         let (objects, own) = self.of(node, extra);
         objects.fold(0.0, |sum, at| sum + gives(&self.objects[at])) + own

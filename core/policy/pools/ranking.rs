@@ -1,10 +1,10 @@
-//! The next job where several groups of jobs claim tickets: the head of the group that claims most, of equal ones the smallest
-//! job id. So Grid Engine ranks waiting jobs for override and functional tickets.
+//! Finds the next job when several groups of jobs claim tickets: the head of the group with the largest claim or, if claims are equal, the
+//! smallest job id. Grid Engine ranks waiting jobs for override and functional tickets in this way.
 //!
-//! A group claims what its objects give to the next job, and something of its head. The winner takes a job of all of its objects, and then
-//! all groups with one of these claim less. So the groups are the leaves of a tree whose branches are objects, those of most
-//! groups next to the root. An object that many groups share is then one branch or few, and what it gives does not matter to the order
-//! of those on it: a change costs a way to the root, not a look at every group.
+//! A group claims what its objects give to the next job, plus what its head claims by itself. The winner takes a job of all its objects,
+//! and then all groups with one of these claim less. So groups are the leaves of a tree whose branches are objects, with those of most
+//! groups next to the root. An object that many groups share is then one branch or few, and what it gives does not affect the order of the
+//! groups on it. A change costs one path to the root instead of a look at every group.
 
 use std::cmp::Reverse;
 
@@ -69,7 +69,7 @@ struct Branch {
     width: u32,
 }
 
-/// Groups of jobs as the leaves of a tree of what they have in common, to find who comes next.
+/// Groups of jobs as the leaves of a tree of what they have in common, to find the next job.
 #[derive(Debug)]
 pub(super) struct Ranking {
     groups: Groups,
@@ -85,8 +85,8 @@ pub(super) struct Ranking {
 }
 
 impl Ranking {
-    /// `parts` are the objects of a group, by numbers below `objects`; `own` is what a group's head claims besides, by group and index of
-    /// the job. [`Self::refresh`] comes next.
+    /// `parts` are the objects of a group, by numbers below `objects`. `own` is what a group's head claims in addition, by group and index
+    /// of the job. Call [`Self::refresh`] next.
     pub(super) fn new<P: Iterator<Item = Part>>(
         groups: Groups,
         objects: usize,
@@ -138,7 +138,7 @@ impl Ranking {
         ranking
     }
 
-    /// All claims anew: `gives` is what an object gives to the next job.
+    /// Computes all claims again: `gives` is what an object gives to the next job.
     pub(super) fn refresh(&mut self, gives: impl Fn(Part) -> f64) {
         for at in (0..self.branches.len()).rev() {
             let Branch { part, seat, begin, width, .. } = self.branches[at];

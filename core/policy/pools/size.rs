@@ -1,4 +1,4 @@
-//! How large a job is to dilution: `DilutionUnit`. `job` is Grid Engine's; `committed` is what LSF calls committed run time.
+//! How large a job is to dilution: `DilutionUnit`. `job` is Grid Engine's unit; `committed` is what LSF calls committed run time.
 
 use crate::settings::{DilutionUnit, Settings};
 
@@ -27,7 +27,7 @@ impl Measure {
         Self { unit: settings.dilution_unit, cap: settings.dilution_cap.as_secs_f64() / 60.0 }
     }
 
-    /// True where all jobs have the size 1, and nothing has to be known of them.
+    /// True if all jobs have the size 1, so that nothing need be known of them.
     pub fn is_by_job(&self) -> bool {
         self.unit == DilutionUnit::Job
     }

@@ -1,10 +1,10 @@
-//! `Dilution=tree`: Grid Engine's share tree. From the leaves up every association puts the jobs below it in one order, by what
-//! they have so far, and gives the k-th of them the k-th part of its own; the children of the root have the last word.
+//! `Dilution=tree`: Grid Engine's share tree. From the leaves up, every association puts the jobs below it in one order, by what they have
+//! so far, and gives the k-th job the k-th part of its tickets. The children of the root decide last.
 //!
-//! So an account hands out its part, half of it, a third …, to its users' jobs in an order that is found by the same rule one level
-//! below. As long as the root, or what is taken for it, has only one child with waiting jobs, that child is taken for it.
+//! So an account gives all of its part, half of it, a third … to its users' jobs, in an order that the same rule finds one level below.
+//! While the root, or the association treated as the root, has only one child with waiting jobs, that child is treated as the root.
 //!
-//! The part of an association is its tickets by those of its parent (Grid Engine's short-term target), and k is (q + R + C)/q as in
+//! The part of an association is its tickets over those of its parent (Grid Engine's short-term target), and k is (q + R + C)/q as in
 //! [`super::dilution`].
 
 use std::cmp::Ordering;
@@ -74,7 +74,7 @@ impl Order<'_> {
         self.keys.partition_point(|known| rank(*known) >= key)
     }
 
-    /// The size of so many.
+    /// The size of the first `count`.
     fn size(&self, count: usize) -> f64 {
         #[allow(clippy::cast_precision_loss)] // jobs
         match count.checked_sub(1) {
@@ -241,11 +241,12 @@ impl TreeOrder {
         self.top = taken.filter(|top| fair_share.competition().is_active(*top));
     }
 
-    /// What a job gets that begins to wait now, last of its user, of which so much waits and so much of that since the last cycle. `before`
-    /// is what the job has of earlier pools.
+    /// What a job gets that begins to wait now, as its user's last. The sizes of the user's waiting jobs are given, in all and since the
+    /// last cycle. `before` is what the job has from earlier pools.
     ///
-    /// It is what the next cycle gives the job where sizes are 1, nothing is had of earlier pools and nobody else begins to wait, also of
-    /// somebody new under `Distribution=tickets`, but for users with `Fairshare=parent` beside others. Else it is near that.
+    /// The next cycle gives the job the same if sizes are 1, earlier pools give nothing, and nobody else begins to wait. Under
+    /// `Distribution=tickets` that holds for a new user too, but not for users with `Fairshare=parent` next to others. Otherwise it is
+    /// close.
     pub(super) fn next(
         &self,
         ground: Ground<'_>,

@@ -1,16 +1,16 @@
 //! The classic algorithm: the factor is 2^(-(effective usage / share) / dampening), both of the whole cluster.
 //!
-//! Effective usage is the own usage U, moved towards that of the account above it by the share s among the siblings:
-//! U + (parent's effective usage - U) · s. Directly below the root it is U. Where no sibling has shares it is the parent's. Without a share
-//! the factor is 0.
+//! Effective usage is the association's own usage U, moved towards that of the account above it by the share s among the siblings: U +
+//! (parent's effective usage - U) · s. Directly below the root it is U. If no sibling has shares it is the parent's. Without a share the
+//! factor is 0.
 //!
-//! `Fairshare=parent` takes share and effective usage from the fair-share parent; below the root, `EffectvUsage` is the own usage all the
-//! same, while the jobs get the factor of the root, whose usage and share are 1: see [`Classic::shows_factor`].
+//! `Fairshare=parent` takes share and effective usage from the fair-share parent. Below the root, `EffectvUsage` is still the association's
+//! own usage, but the jobs get the factor of the root, whose usage and share are 1: see [`Classic::shows_factor`].
 //!
-//! Where the shares of siblings begin again at 0 beyond 32 bits, s may be far above 1: then the effective usage of a user who has used more than
-//! its account is below 0, and the factor above 1, here as there. Slurm's may be infinite then; here it is the largest number there is.
+//! If the shares of siblings overflow 32 bits, s may be far above 1. Then the effective usage of a user who has used more than its account
+//! is below 0 and the factor above 1, here as in Slurm. Slurm's may be infinite; here it is the largest number there is.
 //!
-//! slurmctld works out the accounts at the beginning of a cycle, before usage decays and grows, so accounts are one cycle behind their
+//! slurmctld computes the accounts at the beginning of a cycle, before usage decays and grows, so accounts are one cycle behind their
 //! usage. The numbers here are those of a cycle in which usage did not change.
 
 use rustc_apfloat::Float;
@@ -32,9 +32,9 @@ pub struct Classic {
     /// Slurm takes the usage of the siblings as it last looked at it, that of users when a job or sshare asked for it. Here all are up to
     /// date.
     pub depth_oblivious: bool,
-    /// sshare shows the factor that jobs get, as from Slurm 25.11 on. Earlier ones work one out from the numbers in the same row: for
-    /// accounts, too, and another one for users with `Fairshare=parent` directly below the root (2^-U, where the jobs get 2^-1, both
-    /// with a dampening of 1).
+    /// sshare shows the factor that jobs get, as it does since Slurm 25.11. Earlier releases compute one from the numbers in the same row.
+    /// They do so for accounts too, and get another one for users with `Fairshare=parent` directly below the root (2^-U, where the jobs get
+    /// 2^-1, both with a dampening of 1).
     pub shows_factor: bool,
 }
 

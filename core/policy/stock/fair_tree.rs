@@ -1,15 +1,15 @@
-//! Fair Tree: siblings are ordered by `LevelFS`, and walking the tree in this order ranks the users.
+//! Fair Tree: `LevelFS` orders siblings, and walking the tree in this order ranks the users.
 //!
-//! `LevelFS` is the share among the siblings over the usage among them: infinity without usage, 0 without shares. The best user of the
-//! best account comes first and has the factor 1; each user that follows is one further down, by one part of the number of users.
+//! `LevelFS` is the share among the siblings over the usage among them: infinity without usage, 0 without shares. The best user of the best
+//! account comes first and has the factor 1. Each user that follows is lower by one part of the number of users.
 //!
-//! - Siblings with the same `LevelFS`: users before accounts; users share a rank; the next one is as far down as if they did not.
-//! - `Fairshare=parent`: a user comes first in its account, as one with infinite `LevelFS`, and sshare leaves the cell empty. The
-//!   members of such an account compete in the account above it, and the account itself with nobody. All four releases do so.
+//! - Siblings with the same `LevelFS`: users come before accounts, and users share a rank. The next one is as far down as if they did not.
+//! - `Fairshare=parent`: a user comes first in its account, like one with infinite `LevelFS`, and sshare leaves the cell empty. The members
+//!   of such an account compete in the account above it, and the account itself with nobody. All four releases do so.
 //! - Directly below the root, `NormShares` of `Fairshare=parent` is the root's own shares over 4294967294, which shows as 0.
-//! - **Accounts with the same `LevelFS` are not merged**, although Slurm's page says so: its test for the next tied account ends at any
-//!   account, in all four releases. What happens instead: the later one, by the order in which slurmctld has them, comes after
-//!   the earlier one, and its best users share the rank of the worst of the earlier one.
+//! - **Accounts with the same `LevelFS` are not merged**, although Slurm's page says so: in all four releases the test for the next tied
+//!   account ends at any account. Instead, the later account in slurmctld's order comes after the earlier one, and its best users share the
+//!   rank of the earlier one's worst.
 
 use rustc_apfloat::Float;
 use std::cmp::Ordering;
@@ -84,7 +84,7 @@ fn level(site: &Site, node: Node, norm_shares: f64, usage: LongDouble) -> LongDo
     }
 }
 
-/// What `LevelFS` of the associations is to whoever ranks them.
+/// `LevelFS` of associations, as a ranking compares it.
 trait Levels {
     /// How two of them compare. `None` stands for Slurm's `NO_VAL`.
     fn compare(&self, a: Option<Node>, b: Option<Node>) -> Ordering;

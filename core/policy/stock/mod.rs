@@ -1,17 +1,17 @@
 //! The fair-share algorithms of Slurm's own `priority/multifactor`: Fair Tree, and the classic one of `PriorityFlags=NO_FAIR_TREE`.
 //!
-//! Sites that run them want the same answers, and sites that think of switching want both. So they are here as what `sshare` shows and
-//! what the jobs get, worked out from the same tree and the same usage. They are no part of the engine: the plugin does not call them.
+//! Sites that run them want the same answers, and sites that consider switching want both. So this computes what `sshare` shows and what
+//! the jobs get from the same tree and the same usage. It is not part of the engine: the plugin does not call it.
 //!
-//! The formulas are in Slurm's `fair_tree` and `priority_multifactor` pages. Where Slurm does something else than its pages say, this does
-//! what Slurm does, and says so. Checked against slurmctld 20.11.4, 22.05.8, 24.11.5 and 26.05.5.
+//! The formulas are in Slurm's `fair_tree` and `priority_multifactor` pages. Where Slurm departs from its pages, this does what Slurm does,
+//! and says so. Checked against slurmctld 20.11.4, 22.05.8, 24.11.5 and 26.05.5.
 //!
 //! Slurm computes with C's `long double`, and Fair Tree asks whether two results are equal. With `f64` more of them would be: of three
-//! siblings with 1, 2 and 3 shares and just as much usage, `f64` has all three at 1, Slurm two of them a little below. So this computes
-//! with the same format: that of x87 on x86, 128 bits elsewhere. It is that of the machine that runs this; slurmctld on another kind of
-//! machine may have other ties.
+//! siblings with 1, 2 and 3 shares and usage in proportion, `f64` has all three at 1, Slurm two of them a little below. So this
+//! computes in the same format as the machine it runs on: x87 on x86, 128 bits elsewhere. slurmctld on another kind of machine may have
+//! other ties.
 //!
-//! Slurm adds up the shares of siblings in 32 bits. Where they are more than 4294967295 the sum begins again at 0, here as there.
+//! Slurm adds up the shares of siblings in 32 bits. A sum above 4294967295 wraps around to 0, here as in Slurm.
 
 mod classic;
 mod fair_tree;
@@ -43,10 +43,10 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The one that slurm.conf chooses by `PriorityFlags`, with `FairShareDampeningFactor` (1 where not set), in a release by year and month,
-    /// such as `(24, 11)`.
+    /// The algorithm that slurm.conf selects by `PriorityFlags`, with `FairShareDampeningFactor` (1 if not set), in a release by year and
+    /// month, such as `(24, 11)`.
     ///
-    /// As in Slurm a flag counts in any case and wherever it stands in the text, and `DEPTH_OBLIVIOUS` alone ends Fair Tree, too.
+    /// As in Slurm, case does not matter, a flag may be anywhere in the text, and `DEPTH_OBLIVIOUS` alone also turns Fair Tree off.
     pub fn of(flags: &str, dampening: u16, release: (u16, u16)) -> Self {
         let flags = flags.to_ascii_uppercase();
         let depth_oblivious = flags.contains("DEPTH_OBLIVIOUS");
@@ -60,13 +60,13 @@ impl Algorithm {
 
 /// What each association of a tree shows, by [`Node::index`].
 ///
-/// `usage` is the raw (decayed) usage by [`Node::index`], in seconds of the billable TRES, as `RawUsage` of sshare but with its
-/// fraction. NaN, negative and missing values count as 0. That of an account need not be the sum of those below it.
+/// `usage` is the raw (decayed) usage by [`Node::index`], in seconds of the billable TRES, as `RawUsage` of sshare but with its fraction.
+/// NaN, negative and missing values count as 0. That of an account need not be the sum of those below it.
 ///
-/// The order of siblings makes a difference in one case: of accounts with the same `LevelFS` in Fair Tree the earlier one is better off
-/// (Slurm's page says that they are merged, but they are not). The order that counts is that in which slurmctld read them from the database: by `lft` up to Slurm 23.02, by `lineage` later, as
-/// `sacctmgr show assoc format=lft` or `format=lineage` has them. After an association was added while slurmctld ran, and up to 23.02,
-/// it is that of sshare until the next start: users by name, then accounts by name.
+/// The order of siblings matters in one case: of accounts with the same `LevelFS` in Fair Tree the earlier one is better off (Slurm's page
+/// says that they are merged, but they are not). It is the order in which slurmctld read them from the database: by `lft` up to Slurm
+/// 23.02, by `lineage` later, as `sacctmgr show assoc format=lft` or `format=lineage` has them. Up to 23.02, once an association was added
+/// while slurmctld ran, it is that of sshare until the next start: users by name, then accounts by name.
 pub fn standings(tree: &ShareTree, usage: &[f64], algorithm: Algorithm) -> Vec<Shown> {
     let site = Site::new(tree, usage);
     match algorithm {
@@ -75,8 +75,8 @@ pub fn standings(tree: &ShareTree, usage: &[f64], algorithm: Algorithm) -> Vec<S
     }
 }
 
-/// Only the factors of the jobs, by [`Node::index`], 0 for accounts: the same numbers as [`standings`] has, in a fraction of its time. For
-/// those who compute them very often.
+/// Only the factors of the jobs, by [`Node::index`], 0 for accounts: the numbers of [`standings`] in a fraction of its time, for callers
+/// that compute them very often.
 pub fn factors(tree: &ShareTree, usage: &[f64], algorithm: Algorithm) -> Vec<f64> {
     let site = Site::new(tree, usage);
     match algorithm {

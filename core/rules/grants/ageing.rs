@@ -1,6 +1,6 @@
-//! What is not used in time is lost (`nesi`): after each interval as much counts as used as would have been with even use.
+//! The rule `nesi`: what is not used in time is lost. After each interval at least as much counts as used as even use would have taken.
 //!
-//! B = A - max(U in all, floor((t - start) / d) · A · d / (end - start)) with the interval d, and it is within where B > 0.
+//! B = A - max(U in all, floor((t - start) / d) · A · d / (end - start)) with the interval d. The grant is within where B > 0.
 
 use num_bigint::BigInt;
 use num_traits::Zero as _;

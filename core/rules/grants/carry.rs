@@ -1,13 +1,13 @@
-//! What is left of a period, or was used too much, goes on to the next: `jsc` (months, all of a grant is carried) and `nhr` (quarters).
+//! The rules `jsc` (months, all of a grant is carried) and `nhr` (quarters): the rest of a period, or its overuse, moves on to the next.
 //!
-//! B = carry(p) + G(p) - U(p), with carry(1) = 0 and carry(p+1) = max(min(B at the end of p, carry over · G(p)), -debt cap · G(p+1)). It is within where
-//! B > -borrow · G(p+1); the last period has none behind it to borrow from.
+//! B = carry(p) + G(p) - U(p), with carry(1) = 0 and carry(p+1) = max(min(B at the end of p, carry over · G(p)), -debt cap · G(p+1)). The
+//! grant is within where B > -borrow · G(p+1). The last period has no next one to borrow from.
 
 use num_traits::Zero as _;
 
 use super::{at_least, exact, used_in, Exact, Grant, Parts};
 
-/// What a line says beside the rule.
+/// What a line says besides the rule.
 pub(super) struct Options<'o> {
     pub carry_over: &'o Exact,
     pub borrow: &'o Exact,

@@ -1,7 +1,8 @@
 //! What the accounting has of grants: numbers that `multifactor2 grants --reconcile` writes and the plugin reads.
 //!
-//! They are absolute. A line names what the plugin had counted of a period up to a time T, and what the accounting has up to the same
-//! T; the plugin keeps the difference beside its own numbers. So it does not matter how often a correction is read, and the next one replaces it.
+//! The numbers are absolute. A line names what the plugin had counted of a period up to a time T, and what the accounting has up to the
+//! same T; the plugin keeps the difference apart from its own numbers. So reading a correction again changes nothing, and the next one
+//! replaces it.
 //!
 //! | line | what |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What grants do to jobs, as the last calculation has found it.
+//! What grants do to jobs, as of the last calculation.
 
 use std::sync::Arc;
 
@@ -69,8 +69,8 @@ impl Effects {
         self.all.is_empty()
     }
 
-    /// What some of them, by their places, do to a job in a partition: beyond one is beyond, where not to start comes before the last
-    /// place; of points the most count, once.
+    /// The effect of the grants at these places on a job in a partition. A job beyond one of them is beyond, and `Beyond=block` counts
+    /// before the last place. Of points the largest counts, once.
     pub fn granted(&self, places: impl IntoIterator<Item = u32>, partition: &str) -> Granted {
         let mut granted = Granted::default();
         let mut is_beyond = false;

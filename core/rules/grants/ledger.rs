@@ -1,12 +1,12 @@
-//! What was used of grants: by period, and by day for a while.
+//! Counts the usage of grants: by period, and by day for a while.
 //!
-//! A ledger is that of a time T, when a cycle ran: it has everything that jobs used up to T, and is saved with it. A job that runs is counted from T
-//! on, or from its start; one that has ended since T waits as a [`Piece`] until a cycle has gone past it. So each second is counted
-//! once, by its time, whatever is saved when: a job that slurmctld has forgotten to have ended runs again after a restart, its piece is
-//! dropped, and it is counted from T on. A resize tells an end, too, and the job goes on with the same id and start: its piece stays, and a [`Mark`] says from when
-//! on the rest is counted.
+//! A ledger is that of a time T, when a cycle ran. It has everything that jobs used up to T, and is saved with it. A running job is counted
+//! from T on, or from its start. A job that has ended since T waits as a [`Piece`] until a cycle has gone past it. So each second is
+//! counted once, by its time, whatever is saved when. If slurmctld has forgotten the end of a job, the job runs again after a restart: its
+//! piece is dropped, and it is counted from T on. A resize also reports an end, but the job goes on with the same id and start: its piece
+//! stays, and a [`Mark`] says from when on the rest is counted.
 //!
-//! No reset of usage touches it, and nothing decays.
+//! Resets of usage do not affect the ledger, and nothing decays.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -21,7 +21,7 @@ use super::GrantStanding;
 /// The name of its file, in `StateSaveLocation`.
 pub const FILE: &str = "multifactor2_grants";
 
-/// For so many days usage is kept by day.
+/// How many days usage is kept by day.
 const DAYS: usize = 8;
 
 /// The usage of a line, in [parts](super::Sequence::parts) of seconds of its unit.
@@ -98,7 +98,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of a cycle at `now`, of so many sequences, after everything was counted up to `since`.
+    /// For a cycle at `now` with this number of sequences, after everything was counted up to `since`.
     pub fn new(sequences: usize, since: i64, now: i64) -> Self {
         Self { most: (since, now - since), of_most: vec![0; sequences], others: FxHashMap::default() }
     }
@@ -127,7 +127,7 @@ pub struct Ledger {
     pub since: i64,
     /// Nobody knows what was used before, of lines that began earlier.
     pub unknown_before: Option<i64>,
-    /// T of the latest correction that is in force, or was refused for good; 0 for none.
+    /// T of the latest correction that is in force or was rejected permanently; 0 for none.
     pub corrected_at: i64,
     /// By [`Line::ledger`].
     pub accounts: Accounts,
@@ -151,7 +151,7 @@ pub struct Gap {
 }
 
 impl Default for Gap {
-    /// There is none.
+    /// Without a ledger.
     fn default() -> Self {
         Self { after: i64::MAX, before: i64::MAX }
     }
@@ -202,7 +202,7 @@ impl Accounts {
         self.all.iter_mut()
     }
 
-    /// Adds one. `false` where there is one of that name.
+    /// Adds one. `false` if the name exists.
     pub fn insert(&mut self, name: String, account: Account) -> bool {
         self.edits += 1;
         let is_new = !self.names.contains_key(&name);
@@ -265,8 +265,8 @@ impl Ledger {
         Self { id, since, ..Self::default() }
     }
 
-    /// From now on these grants are counted. Those that are gone are kept for two periods after their end. To be called whenever others hold, and
-    /// when the ledger was read.
+    /// Counts these grants from now on. Those that are gone are kept for two periods after their end. Call it whenever the grants in force
+    /// change, and when the ledger was read.
     #[must_use]
     pub fn follow(&mut self, sequences: &Sequences, now: i64) -> Slots {
         let since = if self.since > 0 { self.since } else { now };
@@ -305,7 +305,7 @@ impl Ledger {
         })
     }
 
-    /// Notes what a job has used that has ended, or was resized: it has run so many seconds in all, until a time.
+    /// Notes what a job has used that has ended, or was resized: `ran` seconds in all, until a time.
     pub fn end(&mut self, piece: Piece, (until, ran): (i64, i64)) {
         let (job, started) = (piece.job, piece.started);
         // It ran again after a restart that had forgotten its end.
@@ -320,7 +320,7 @@ impl Ledger {
         self.wait(piece);
     }
 
-    /// Notes what a job has used beside: what is missing to its minimum.
+    /// Notes what a job is charged in addition: the rest of its minimum.
     pub fn wait(&mut self, piece: Piece) {
         if piece.run > 0 && !piece.rates.is_empty() {
             self.ended.push(piece);

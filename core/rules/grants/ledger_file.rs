@@ -1,4 +1,4 @@
-//! The ledger of grants as text, for the process after this one.
+//! Saves the ledger of grants as text, for the next process.
 //!
 //! | line | what |
 //! |---|---|
@@ -27,7 +27,7 @@ const FIRST: &str = "multifactor2_grants ";
 const VERSION: u32 = 1;
 /// The usual length of an account's lines.
 const USUAL: usize = 160;
-/// So many words are the key of a sequence.
+/// How many words are the key of a sequence.
 const KEY: usize = 5;
 
 impl Ledger {

@@ -1,7 +1,7 @@
-//! Below which account each account was, and when.
+//! Records below which account each account was, and when.
 //!
-//! A job counts for the accounts above it of the time at which it is counted, and slurmdbd does not say when an account was moved. So
-//! the ledger keeps it: whoever compares with the accounting needs the tree of then.
+//! A job counts for the accounts that were above it at the time of the usage, and slurmdbd does not say when an account was moved. So the
+//! ledger keeps it: a comparison with the accounting needs the tree of that time.
 
 use std::collections::{BTreeMap, BTreeSet};
 

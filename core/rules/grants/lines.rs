@@ -1,4 +1,4 @@
-//! Lines of settings as sequences: those of one name, unit and filter, one after the other in time.
+//! Groups lines of settings into sequences: lines of one name, unit and filter, one after the other in time.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ const HOUR: i64 = 3600;
 /// Seconds of a day.
 const DAY: i64 = 86_400;
 
-/// So many words name a line in the ledger, as [`Line::ledger`].
+/// How many words name a line in the ledger, as [`Line::ledger`].
 pub(super) const WORDS: usize = 9;
 
 /// Behind the clock, where usage is multiplied with factors: it is another ledger.
@@ -168,8 +168,8 @@ impl Key {
     }
 }
 
-/// So many parts a second of a unit has where it is multiplied with factors: their products are rounded to a part, for each second. What is
-/// counted and granted stays exact that way.
+/// How many parts a second of a unit has if it is multiplied by factors: the products are rounded to a part, for each second. So what is
+/// counted and granted stays exact.
 const PARTS: i64 = 1_000_000;
 
 fn parts(has_factors: bool) -> i64 {
@@ -194,7 +194,7 @@ impl Sequence {
         parts(self.has_factors)
     }
 
-    /// The parts that a second of a job counts which has so much of the unit, with the factor of the job where factors count.
+    /// The parts that a second of a job with `count` of the unit counts, times the factor of the job if factors count.
     pub fn rate(&self, count: i128, factor: impl FnOnce() -> f64) -> i128 {
         /// Far more than a job can use: sums over thousands of years stay numbers that are read again.
         const MOST: f64 = 1_152_921_504_606_846_976.0; // 2^60

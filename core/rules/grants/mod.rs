@@ -1,10 +1,11 @@
 //! Grants: amounts of a unit for some months or days, with a rule that says how much of them may be used by when.
 //!
-//! The rules are those of sites that pace budgets by hand: [`carry`] of JSC and NHR, [`window`] of RWTH, [`ageing`] of `NeSI`, one file each. What is granted for a
-//! period, and where periods begin, is common to all ([`periods`]). All of it is exact: amounts are rational numbers of seconds of the unit, usage is whole
-//! seconds. Nothing here asks a clock, or knows a time zone: the caller says how far local clocks are ahead of UTC.
+//! The rules are those of sites that pace budgets by hand: [`carry`] of JSC and NHR, [`window`] of RWTH, [`ageing`] of `NeSI`, one file
+//! each. All of them share the amounts and the bounds of periods ([`periods`]). The arithmetic is exact: amounts are rational numbers of
+//! seconds of the unit, usage is whole seconds. Nothing here has a clock or a time zone: the caller says how far local clocks are ahead of
+//! UTC.
 //!
-//! Whatever the file says now holds from the first period on: standings are a function of lines and of the usage by period alone, and have no memory.
+//! The current lines apply from the first period on. Standings are a function of the lines and of the usage by period, and have no memory.
 
 mod ageing;
 mod carry;
@@ -140,8 +141,8 @@ impl Grant {
         self.adjusts.iter().filter(move |adjust| (first..last).contains(&adjust.at) && adjust.at <= at)
     }
 
-    /// How it stands at a time, with the usage of each period in whole seconds of the unit, the first period first; what is missing is 0. `None` outside of
-    /// the grant.
+    /// How it stands at a time, with the usage of each period in whole seconds of the unit, the first period first; missing periods count
+    /// 0. `None` outside the grant.
     pub fn standing(&self, used: &[i128], at: i64) -> Option<GrantStanding> {
         let period = self.periods.at(at)?;
         let parts = match &self.rule {
@@ -167,7 +168,7 @@ impl Grant {
         })
     }
 
-    /// What should have been used at a time: of the periods before all, and of this one the part that is over. `None` outside of the grant.
+    /// What should have been used at a time: all of the earlier periods, and the elapsed part of this one. `None` outside the grant.
     pub fn should_be(&self, at: i64) -> Option<Exact> {
         let period = self.periods.at(at)?;
         let (begin, end) = self.periods.span(period)?;
@@ -176,7 +177,8 @@ impl Grant {
         Some(before + self.granted(period, at) * part)
     }
 
-    /// When the standing may change next after a time although nothing is used: with a period, an adjustment, or what ages. `None` where the grant is over then.
+    /// When the standing may next change after a time even if nothing is used: with a period, an adjustment, or ageing. `None` if the grant
+    /// is over then.
     pub fn next_change(&self, after: i64) -> Option<i64> {
         let (first, last) = self.periods.whole();
         let borders = self.periods.borders().iter().copied();

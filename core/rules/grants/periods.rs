@@ -1,7 +1,7 @@
-//! The periods of a grant: months, quarters or some days each, by the local calendar, from local midnight to local midnight.
+//! The periods of a grant: months, quarters or some days each, in the local calendar, from local midnight to local midnight.
 //!
-//! A midnight that does not exist, since clocks are set forward then, is the first second after it; of one that comes twice it is the first. Only how far local
-//! clocks are ahead of UTC is asked for.
+//! If clocks are set forward over midnight, the first second after it counts; if midnight comes twice, the first one does. The only input
+//! is how far local clocks are ahead of UTC.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub enum Pace {
     Month,
     /// Quarters of the calendar.
     Quarter,
-    /// So many days from the first one on.
+    /// This number of days, from the first one on.
     Days(u32),
 }
 
@@ -68,7 +68,7 @@ impl DayNumber {
 }
 
 impl Periods {
-    /// From the beginning of a day to the end of another, by the local calendar. `None` where there is no day, or more than [`MOST`] periods.
+    /// From the beginning of a day to the end of another, by the local calendar. `None` if there is no day, or more than [`MOST`] periods.
     pub fn new(from: Date, until: Date, pace: Pace, offset: &impl Fn(i64) -> i64) -> Option<Self> {
         let (first, end) = (DayNumber::of(from), DayNumber(DayNumber::of(until).0 + 1));
         if end <= first {
@@ -164,7 +164,7 @@ impl Periods {
         (1..=self.count()).contains(&before).then_some(before)
     }
 
-    /// From the beginning of a period to its end; `None` where there is no such period.
+    /// From the beginning of a period to its end; `None` if the period does not exist.
     pub fn span(&self, period: usize) -> Option<(i64, i64)> {
         Some((*self.0.get(period.checked_sub(1)?)?, *self.0.get(period)?))
     }

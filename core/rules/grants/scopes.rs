@@ -1,4 +1,4 @@
-//! Which grants a job is in, by the names of those that it belongs to.
+//! Finds the grants that a job is in, by the names of its user, account and so on.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 use super::lines::Key;
 use crate::settings::GrantKind;
 
-/// Places by name. Names and places lie in the table itself, where they are short: a cycle looks up thousands, and each other piece of memory would have to be
-/// waited for.
+/// Places by name. Short names and places are in the table itself: a cycle looks up thousands, and would wait for every separate piece of
+/// memory.
 type ByName = FxHashMap<SmallVec<[u8; 24]>, SmallVec<[u32; 2]>>;
 
 /// The places of sequences by the names that they have. Filters of partitions are not looked at.
@@ -43,8 +43,8 @@ impl Scopes {
         scopes
     }
 
-    /// Those of an account and of all above it: `up` names them from the lowest on. An association of a user names its account, as that of the
-    /// account does.
+    /// Those of an account and of all above it: `up` names them from the lowest on. An association of a user names its account, as the
+    /// account's own association does.
     pub fn of_path(&self, up: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<u32> {
         let mut places = Vec::new();
         let mut last = None;

@@ -1,5 +1,5 @@
-//! Where the usage of each sequence goes, so that a cycle with thousands of grants looks for nothing: by name nowhere, and by time only where a period or a day
-//! has ended. What a cycle has changed is noted beside, so that [`super::Standings`] looks at that alone.
+//! Knows where the usage of each sequence goes, so that a cycle with thousands of grants searches for nothing: by name never, by time only
+//! when a period or a day has ended. It also notes what a cycle has changed, so that [`super::Standings`] looks at that alone.
 
 use super::ledger::{Account, Accounts};
 use super::lines::Sequence;
@@ -39,7 +39,7 @@ pub(super) enum Changed {
 }
 
 impl Slots {
-    /// For so many sequences, which are to be pushed.
+    /// For this number of sequences, which are pushed later.
     pub(super) fn new(sequences: usize) -> Self {
         Self { of_lines: Vec::with_capacity(sequences), open: vec![Open::default(); sequences] }
     }
@@ -60,7 +60,7 @@ impl Slots {
         open.map_or(Changed::All, |open| std::mem::replace(&mut open.changed, Changed::Nothing))
     }
 
-    /// Enters what was used between two times, where these are in the period and day that were found last; else `false`, and nothing is entered.
+    /// Enters what was used between two times if these are in the last period and day found; otherwise returns `false` and enters nothing.
     pub(super) fn charge_open(
         &mut self,
         accounts: &mut Accounts,
@@ -83,7 +83,8 @@ impl Slots {
         true
     }
 
-    /// What was used between two times has been entered line by line. Where the time has gone on, what comes next is probably of the same period and day.
+    /// What was used between two times has been entered line by line. If the time has advanced, later usage is probably in the same period
+    /// and day.
     pub(super) fn note_charged(
         &mut self,
         place: usize,

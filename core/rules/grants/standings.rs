@@ -1,5 +1,5 @@
-//! How all sequences stand, after each cycle. A rule is worked out where a period begins, or where something else of a sequence has changed than the usage of
-//! the period that it is in. That alone is compared with a number then; where it is the same, nothing is.
+//! How all sequences stand after each cycle. A rule is computed when a period begins, or when anything of a sequence changes besides the
+//! usage of its current period. That usage is then only compared with a number; if it is unchanged, nothing happens.
 
 use super::effects::{Effect, Effects};
 use super::ledger::{sum_of, Accounts, Ledger};
@@ -17,7 +17,7 @@ struct Found {
     until: i64,
     /// The usage of all other periods.
     others: i128,
-    /// What counts in the period beside what was counted: what the line says, and what was corrected.
+    /// What counts in the period in addition to what was counted: amounts of the line, and corrections.
     beside: i128,
     /// With how much usage, as it was counted, it is beyond.
     beyond_from: i128,

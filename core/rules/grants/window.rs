@@ -1,16 +1,16 @@
-//! A window of three periods: the one before, this one and the next (`rwth`).
+//! The rule `rwth`: a window of three periods, the previous, the current and the next.
 //!
-//! B = G(p-1) + G(p) + G(p+1) - U(p-1) - U(p), and it is within where B > 0. It is beyond too where U(p) > 6 G(p), or where more than twice the whole amount was
-//! used in all.
+//! B = G(p-1) + G(p) + G(p+1) - U(p-1) - U(p). The grant is within where B > 0. It is also beyond where U(p) > 6 G(p), or where usage in
+//! all exceeds twice the whole amount.
 
 use num_bigint::BigInt;
 use num_traits::Zero as _;
 
 use super::{at_least, exact, more_than, sum, used_in, Exact, Grant, Parts};
 
-/// So many times the grant of a period may be used in it.
+/// How many times the grant of a period may be used in it.
 const MOST_OF_PERIOD: u8 = 6;
-/// So many times the whole amount may be used in all.
+/// How many times the whole amount may be used in all.
 const MOST_OF_ALL: u8 = 2;
 
 /// How a grant stands in a period at a time.

@@ -1,4 +1,4 @@
-//! What sums say of single windows, for those who ask where a usage in windows comes from.
+//! The sums of single windows, to explain where a usage in windows comes from.
 
 use rustc_hash::FxHashMap;
 
@@ -6,7 +6,7 @@ use super::Sums;
 use crate::rules::tally::TallyPlace;
 use crate::rules::windows;
 
-/// Amounts in the latest windows by who has them, the current one first; those that are missing at the end are 0.
+/// Amounts in the latest windows by owner, the current one first; missing ones at the end are 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WindowAmounts {
     /// When the current window begins.
@@ -32,7 +32,7 @@ pub struct WindowAmounts {
 }
 
 impl Sums {
-    /// What was used in each window, as the last cycle left it: at most so many amounts in all. `None` where nothing is counted in windows.
+    /// What was used in each window, as of the last cycle, with at most `most` amounts in all. `None` if nothing is counted in windows.
     pub fn window_amounts(&self, most: usize) -> Option<WindowAmounts> {
         let windows = self.windows?;
         let told = windows.depth().min(most / self.kept.len().max(1)).max(1);

@@ -1,4 +1,4 @@
-//! How sums begin where slurmctld has counted before: with its raw usage, so that nobody starts again at 0.
+//! How sums begin on a cluster where slurmctld has counted before: with its raw usage, so that nobody starts again at 0.
 
 use rustc_hash::FxHashMap;
 
@@ -13,8 +13,8 @@ use crate::rules::windows::enter;
 pub struct Beginning(Vec<(u32, f64)>);
 
 impl Beginning {
-    /// Raw usage as it is before a cycle charges, less that of those below, and less what jobs were charged since that have `ended` and are counted by
-    /// themselves.
+    /// Raw usage before a cycle charges, less that of the associations below, and less the charges of jobs that have `ended` since and are
+    /// counted separately.
     pub fn of(seen: &[Seen], ended: &[Ended]) -> Self {
         let mut others: FxHashMap<u32, f64> = FxHashMap::default();
         for (parent, raw) in seen.iter().filter_map(|seen| Some((seen.parent?, seen.raw))) {

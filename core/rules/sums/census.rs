@@ -1,4 +1,4 @@
-//! Whose sums there are: associations and QOS as slurmctld has them from cycle to cycle, made, moved, removed, renamed and reset.
+//! Follows which associations and QOS slurmctld has from cycle to cycle: made, moved, removed, renamed and reset.
 
 use rustc_hash::FxHashMap;
 
@@ -45,8 +45,8 @@ impl Sums {
         known.names = Some(names);
     }
 
-    /// Takes in all associations, the root among them, once a cycle is settled. What has no association any more goes to the one
-    /// above it, or, not to be `handed_up`, is lost, as slurmctld does it. Places are not what they were after this.
+    /// Takes in all associations, including the root, once a cycle is settled. Usage without an association goes to the one above it or,
+    /// without `handed_up`, is lost, as in slurmctld. Places change with this call.
     pub fn survey(&mut self, now: &[Seen], handed_up: bool) {
         let live: FxHashMap<u32, Option<u32>> = now.iter().map(|seen| (seen.id, seen.parent)).collect();
         let root = now.iter().find(|seen| seen.parent.is_none()).map(|seen| seen.id);

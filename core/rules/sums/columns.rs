@@ -1,6 +1,5 @@
-//! What is kept of associations besides the metric, column by column: what all jobs have used of each TRES, then what those in the partitions
-//! of each book have. A book that was removed stays behind them until half of its usage has decayed, so that it goes on where it is
-//! added again.
+//! What is kept of associations besides the metric, in columns: the usage of all jobs for each TRES, then that of jobs in the partitions of
+//! each book. A removed book stays after them until half of its usage has decayed, so that it goes on if it is added again.
 
 use super::Recipe;
 

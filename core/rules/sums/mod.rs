@@ -38,9 +38,11 @@ pub struct Recipe {
     pub halflife: bool,
     /// Sums in windows: the length of one in seconds, and how many count.
     pub windows: Option<(i64, usize)>,
-    /// The names of TRES whose usage by associations decays beside, and what the cluster could have given of them: each once, in small letters.
+    /// The names of TRES whose decayed usage by associations is kept, and what the cluster could have given of them: each once, in small
+    /// letters.
     pub tres: Vec<String>,
-    /// The names of books whose usage by associations decays beside: of [`Self::tres`], or where there are none, billing. Each once, in small letters.
+    /// The names of books whose decayed usage by associations is kept: of [`Self::tres`] or, without any, billing. Each once, in small
+    /// letters.
     pub books: Vec<String>,
     /// Steps of distances from targets.
     pub steps: bool,
@@ -104,7 +106,7 @@ impl Kept {
     }
 }
 
-/// An association with usage of its own, or above one.
+/// An association with usage itself, or above one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Association {
     pub place: TallyPlace,
@@ -196,7 +198,7 @@ impl Sums {
     }
 
     /// From now on something else is kept. Another metric starts empty, as does a TRES that was not kept; other windows get what overlaps.
-    /// `ended` is what waits to be counted. Returns the books that start empty.
+    /// `ended` has what is still to be counted. Returns the books that start empty.
     pub fn follow<'e>(
         &mut self,
         recipe: &Recipe,
@@ -326,8 +328,8 @@ impl Sums {
         })
     }
 
-    /// Counts what has ended since the last cycle, decays, and counts what the tally has; from then on everything is counted up to now.
-    /// What was used later than now stays in `ended`. Says whether everything was reset.
+    /// Counts what has ended since the last cycle, decays, and counts the tally. From then on everything is counted up to now. What was
+    /// used later than now stays in `ended`. Returns whether everything was reset.
     pub fn settle(&mut self, cycle: Cycle<'_>, ended: &mut Vec<Ended>) -> bool {
         let Cycle { now, decay, last_reset, tally } = cycle;
         if let Some(windows) = &mut self.windows {

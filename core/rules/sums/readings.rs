@@ -1,4 +1,4 @@
-//! What sums say: usage by who has it.
+//! Reads usage by owner from the sums.
 
 use rustc_hash::FxHashMap;
 
@@ -19,7 +19,7 @@ pub enum Model {
     },
 }
 
-/// Usage by who has it, of one model.
+/// Usage by owner, of one model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readings {
     /// By id, with that of all below.
@@ -61,7 +61,7 @@ impl Sums {
         }
     }
 
-    /// What was used in a book: billing, or of a TRES. Nothing where that is not kept.
+    /// What was used in a book: billing, or of a TRES. Nothing if that is not kept.
     pub fn readings_of_book(&self, book: &str, of: &str) -> Readings {
         let is_it =
             |column: &Column| column.book.as_deref() == Some(book) && column.of.eq_ignore_ascii_case(of);

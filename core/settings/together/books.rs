@@ -1,4 +1,4 @@
-//! What the lines of books say together.
+//! Checks the lines of books together.
 
 use std::collections::HashMap;
 

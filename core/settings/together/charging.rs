@@ -1,4 +1,4 @@
-//! What lines of charging say together.
+//! Checks lines of charging together.
 
 use super::error;
 use crate::settings::report::Errors;

@@ -1,4 +1,4 @@
-//! What lines of grants say together.
+//! Checks lines of grants together.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::settings::table::grants::pace;
 use crate::settings::table::{Adjust, Grant, GrantBeyond, GrantPreset, GrantRule, GrantSplit, Settings};
 use crate::settings::value::Date;
 
-/// Lines that are wrong in themselves, or beside others.
+/// Finds lines that are wrong in themselves, or together with others.
 pub(super) fn check(entries: &Entries, settings: &Settings, errors: &mut Errors) {
     for (entry, line) in entries.blocks("Grant").zip(&settings.grants) {
         names(entry, &line.names, errors);

@@ -1,4 +1,4 @@
-//! What settings say together: each is allowed alone, and a pair of them is not, or one takes the effect of the other.
+//! Checks settings together: each is allowed alone, but a pair may not be, or one may cancel the effect of the other.
 
 mod books;
 mod charging;

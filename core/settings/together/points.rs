@@ -1,4 +1,4 @@
-//! What lines of points say together.
+//! Checks lines of points together.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -12,7 +12,7 @@ use crate::settings::table::{
     TargetMode, TargetType, TargetUsage,
 };
 
-/// Lines that are wrong in themselves, or beside others.
+/// Finds lines that are wrong in themselves, or together with others.
 pub(super) fn check(entries: &Entries, settings: &Settings, errors: &mut Errors) {
     components(entries, settings, errors);
     let mut names = Names::new(errors);

@@ -1,12 +1,12 @@
-//! What a user gains who plays, under the settings that docs/policies.md recommends.
+//! What a user gains by gaming the settings that docs/policies.md recommends.
 //!
-//! Two users of an account are alike. One plays, the other is its twin. There are five users in three accounts with the shares
-//! 2 : 2 : 1 on 128 CPUs, and all of them always have jobs waiting. Jobs have up to 6 CPUs, run a quarter of an hour to three hours, and
-//! ask for more time than that. Three days count, after two half-lives of a day.
+//! Two users of an account are alike. One plays, the other is its twin. There are five users in three accounts with the shares 2 : 2 : 1 on
+//! 128 CPUs, and all of them always have jobs waiting. Jobs have up to 6 CPUs, run for a quarter of an hour to three hours, and request
+//! more time than that. Three days count, after two half-lives of a day.
 //!
-//! **The rule**: somebody is said to gain where the mean over the [`SEEDS`] is above [`LIMIT`]. Nothing is taken off for noise. A mean stands
-//! with its standard error. Where nobody plays, the same seeds give the base line, and the standard error of each of its means has to be at
-//! most [`NOISE`]: otherwise the workload is too small to say anything.
+//! **The rule**: a user counts as gaining if the mean over the [`SEEDS`] is above [`LIMIT`]. Nothing is subtracted for noise. Every mean
+//! has its standard error. The same seeds without a player give the baseline. The standard error of each of its means must be at most
+//! [`NOISE`]: otherwise the workload is too small to say anything.
 //!
 //! Every gain of every seed is in [`FILE`], so that a test can compute one of the seeds and compare.
 

@@ -1,7 +1,7 @@
-//! `make figures`: the pictures and tables of the documentation that say what policies do in the long run, and who can play. All of
-//! them are replays of synthetic workloads, with the engine that the plugin has. The same bytes every time.
+//! `make figures`: the pictures and tables of the documentation that show what policies do in the long run, and who can game them. All of
+//! them are replays of synthetic workloads with the plugin's engine, and give the same bytes every time.
 //!
-//! `--quick` takes [`gaming::FILE`] as it is, which takes minutes to compute.
+//! `--quick` uses [`gaming::FILE`] as it is, because computing it takes minutes.
 
 mod gaming;
 mod pages;

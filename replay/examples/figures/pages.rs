@@ -1,4 +1,4 @@
-//! Which table stands where in the documentation.
+//! Which table belongs where in the documentation.
 
 use crate::table::Table;
 use crate::{gaming, settles};

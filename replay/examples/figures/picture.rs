@@ -1,5 +1,5 @@
-//! Usage against shares over ten half-lives as an SVG file: a row for each tree, a column for each order, a line for each group of users.
-//! The lines are so few that the text of the file is written here, without a crate that draws.
+//! Draws usage against shares over ten half-lives as an SVG file: a row for each tree, a column for each order, a line for each group of
+//! users. The lines are few, so the text of the file is written here without a plotting crate.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! What policies do to shares in the long run: the numbers and the picture of docs/weights.md.
 //!
-//! Everybody always has jobs waiting, which [`Full::is_full`] proves of every replay here. Jobs start in the order of their
-//! priorities (`fcfs`), and only fair-share counts.
+//! All users always have jobs waiting, which [`Full::is_full`] proves of every replay here. Jobs start in the order of their priorities
+//! (`fcfs`), and only fair-share counts.
 
 use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::settings::Settings;
@@ -130,7 +130,7 @@ fn used(workload: &Workload, outcome: &Outcome, from: i64, to: i64) -> Vec<f64> 
     used
 }
 
-/// The sum of what all users have had beside their shares, from 0 to 2.
+/// The sum of how far all users' usage is from their shares, from 0 to 2.
 pub fn error(users: &[Career]) -> f64 {
     users.iter().map(|user| (user.had - user.share).abs()).sum()
 }
@@ -148,7 +148,7 @@ fn parts(users: &[Career], by_account: bool) -> String {
     parts.iter().map(|(_, had)| format!("{:.1}", 100.0 * had)).collect::<Vec<_>>().join(" : ")
 }
 
-/// Accounts: shares, so many users, and what all of these ask for together, in parts of the machine.
+/// Accounts: shares, the number of users, and what all of these request together, in parts of the machine.
 pub fn accounts(accounts: &[(u32, u32, f64)]) -> Vec<Member> {
     let mut tree = Vec::new();
     for (at, (shares, users, asks)) in accounts.iter().enumerate() {
@@ -250,7 +250,7 @@ pub fn distributions(rows: &[SettlingRow]) -> Table {
     table
 }
 
-/// Two siblings by `tickets`, beside the squares of their shares.
+/// Two siblings by `tickets`, compared with the squares of their shares.
 pub fn squares() -> Table {
     let mut table = Table::new(["shares", "usage settles at", "squares of the shares"]);
     let pairs = [(50, 50), (60, 40), (75, 25), (90, 10)];
@@ -291,7 +291,7 @@ pub const DILUTED: [(&str, &str); 5] = [
     ("strict", "user"),
 ];
 
-/// Users of accounts of their own. Jobs of the first one may be unlike the others'.
+/// Users, each in a separate account. Jobs of the first one may differ from the others'.
 fn users(shares: &[u32], asks: f64, first: &Work, others: &Work) -> Vec<Member> {
     let all: u32 = shares.iter().sum();
     let mut tree = Vec::new();
@@ -305,7 +305,7 @@ fn users(shares: &[u32], asks: f64, first: &Work, others: &Work) -> Vec<Member> 
     tree
 }
 
-/// 10 : 30 : 60, of whom each asks for so many times its share.
+/// 10 : 30 : 60; each requests `asks` times its share.
 fn three(asks: f64) -> Vec<Member> {
     let work = Work::hourly(0.0);
     users(&[10, 30, 60], asks, &work, &work)

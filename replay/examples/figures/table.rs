@@ -1,4 +1,4 @@
-//! Tables in Markdown, between the marks of a page, and work on all cores.
+//! Writes tables in Markdown between the marks of a page, and runs work on all cores.
 
 use std::fmt::{self, Write};
 use std::sync::Mutex;

@@ -1,10 +1,10 @@
-//! Which nodes a job gets: the rule of Slurm's `cons_tres` without a topology (`_eval_nodes` in `job_test.c` of 20.11 to 24.05,
+//! Chooses the nodes of a job by the rule of Slurm's `cons_tres` without a topology (`_eval_nodes` in `job_test.c` of 20.11 to 24.05,
 //! `_eval_nodes_consec` in `eval_nodes.c` later).
 //!
-//! Usable nodes that stand side by side and have the same weight are a set. Among sets of the lowest weight that are large enough, the one with the
-//! fewest CPUs is taken, else the largest. A job for one node gets the one with the fewest CPUs that are enough; others fill
-//! nodes from the first on. Sets are taken until the job has all. From 26.05 on a job for one node gets the first one of the lowest weight
-//! that can take it (`_get_one_res` in `job_test.c`).
+//! Adjacent usable nodes of the same weight are a set. Among sets of the lowest weight that are large enough, the one with the fewest CPUs
+//! is taken; if none is large enough, the largest. A job for one node gets the one with the fewest CPUs that suffice; other jobs fill nodes
+//! from the first on. Sets are taken until the job has all it needs. From 26.05 on a job for one node gets the first one of the lowest
+//! weight that can take it (`_get_one_res` in `job_test.c`).
 
 use fixedbitset::FixedBitSet;
 
@@ -51,8 +51,8 @@ impl Chooser {
         Self { takes_the_first, ..Self::default() }
     }
 
-    /// The parts that a job gets of some nodes, where so much is free; `None` where it does not fit. `last` says of a node that it is
-    /// taken after all others.
+    /// The parts that a job gets of some nodes, given what is free; `None` if it does not fit. `last` says of a node that it is taken after
+    /// all others.
     pub fn choose(
         &mut self,
         search: &Search<'_>,

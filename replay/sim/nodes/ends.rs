@@ -1,6 +1,6 @@
-//! What running jobs give back if they end with their limits, in the order of their ends.
+//! What running jobs free if they end with their limits, in the order of their ends.
 //!
-//! A pass goes over it thousands of times, so it lies side by side in memory, with what most jobs have: CPUs and memory.
+//! A pass scans it thousands of times, so it is contiguous in memory, with what most jobs have: CPUs and memory.
 
 use std::ops::Range;
 use std::rc::Rc;

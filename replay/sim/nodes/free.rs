@@ -1,4 +1,4 @@
-//! What of each node nobody has.
+//! What is free on each node.
 
 use crate::workload::Machine;
 
@@ -75,8 +75,8 @@ impl Free {
         self.gres[node * self.kinds + kind]
     }
 
-    /// All that a node has to give for generic resources of these kinds: who asks for a type has one of the whole as well, and who asks
-    /// for none gets of the types that there are.
+    /// All that a node has of generic resources of these kinds. A job that requests a type also takes one of the whole, and a job that
+    /// requests no type takes from the existing types.
     pub fn gres_of(&self, node: usize, wanted: &[(usize, i32)]) -> Vec<(usize, i32)> {
         let mut taken = wanted.to_vec();
         for (kind, count) in wanted {

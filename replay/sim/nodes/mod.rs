@@ -1,7 +1,7 @@
-//! Which job has what of which node, and what is free.
+//! Tracks what each job holds of each node, and what is free.
 //!
-//! Slurm's scheduler goes by nodes: a job needs its CPUs, its memory and its generic resources on the same ones. A job that has ended gives
-//! back what it had at once, and its nodes take no other until slurmd has cleaned up (`COMPLETING`).
+//! Slurm's scheduler allocates nodes: a job needs its CPUs, its memory and its generic resources on the same ones. A job that ends frees
+//! what it had at once, but its nodes take no other job until slurmd has cleaned up (`COMPLETING`).
 
 mod choose;
 mod ends;

@@ -1,11 +1,11 @@
-//! One pass of backfill: a plan from nothing, in the order of the queue. A job that fits now starts. One that does not gets the
-//! earliest time with room for its whole limit, over running jobs (see [`windows`]) and the reservations before it, where that is within
-//! `bf_window`. Slurm rounds a reservation to `bf_resolution`. Its end is rounded here, as the release does; its begin is not: until then its
-//! CPUs are those of running jobs, and rounded down it would keep free ones from other jobs. No promise is kept for the
-//! next pass.
+//! One pass of backfill: a fresh plan in the order of the queue. A job that fits now starts. Any other job gets the earliest time with room
+//! for its whole limit, over running jobs (see [`windows`]) and the reservations before it, if that is within `bf_window`.
 //!
-//! Only who starts is kept of a pass, and as it goes on less and less is free. So it ends as soon as no job that comes later fits now.
-//! Which is the last that does is found from the end of the queue: one that no longer fits never does again.
+//! Slurm rounds a reservation to `bf_resolution`. Here its end is rounded, as the release does, but its begin is not: until then its CPUs
+//! belong to running jobs, and a begin rounded down would keep free CPUs from other jobs. No reservation is kept for the next pass.
+//!
+//! A pass keeps only which jobs start, and free room shrinks as it goes on. So it ends as soon as no later job fits now. The last job that
+//! fits is found from the end of the queue: a job that no longer fits never fits again.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

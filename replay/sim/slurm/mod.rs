@@ -1,17 +1,18 @@
 //! Slurm's own schedulers: the main one, in strict order, and backfill.
 //!
-//! The main pass goes through the queue in order; the first job of a partition that cannot start holds up that partition and its nodes,
-//! unless it is too young or too low for that (`bf_min_age_reserve`, `bf_min_prio_reserve`). When a job ends there is a pass over
-//! `default_queue_depth` entries at once, or the end asks for one (see [`Parameters::looks_at_ends`]). A submission asks for one, which comes `batch_sched_delay` after the last that was asked for
-//! at the earliest; with `defer` an end does no more than that. Each `sched_interval` a pass goes over the whole queue. Backfill
-//! runs each `bf_interval`: see [`backfill`].
+//! The main pass goes through the queue in order. The first job of a partition that cannot start holds up that partition and its nodes,
+//! unless it is too young or too low for that (`bf_min_age_reserve`, `bf_min_prio_reserve`). When a job ends, either a pass over
+//! `default_queue_depth` entries runs at once, or the end requests one (see [`Parameters::looks_at_ends`]). A submission requests a pass,
+//! which comes at least `batch_sched_delay` after the last requested one. With `defer` an end does no more than that. Each `sched_interval`
+//! a pass covers the whole queue. Backfill runs each `bf_interval`: see [`backfill`].
 //!
-//! A pass in which nothing can have changed is left out. Why that changes nothing: what is free changes only at starts and ends, and
-//! who is looked at only with the queue. In backfill moreover a reservation begins where running jobs end at the latest, so that
-//! there is an end at that time at the latest; until then every reservation stays, and what stood in a job's way still does. The two
-//! that time alone changes are kept in mind: a job far ahead whose place comes into the window, and one that gets old enough for a
-//! reservation. On nodes backfill is never left out: which ones a waiting job keeps depends on the time. Nor is it
-//! where passes take time (see [`pace`]): how long one lasts counts then.
+//! A pass in which nothing can have changed is left out. This changes no result: free room changes only at starts and ends, and the jobs
+//! considered only with the queue. In backfill a reservation begins at the latest possible end of running jobs, so a job ends by that time.
+//! Until then every reservation stays, and so does whatever blocked a job. Two changes come with time alone and are tracked: a job far
+//! ahead whose place comes into the window, and one that becomes old enough for a reservation.
+//!
+//! Backfill over nodes is never left out, because the nodes that a waiting job keeps depend on the time. Nor is it left out if passes take
+//! time (see [`pace`]), because the length of each then counts.
 
 mod backfill;
 mod considered;
@@ -175,7 +176,7 @@ impl Slurm {
         fits
     }
 
-    /// A pass of the main scheduler over so many entries.
+    /// A pass of the main scheduler over the first `depth` entries.
     fn main_pass(&mut self, world: &mut World<'_>, depth: Option<u32>) {
         let partitions = world.setup.machine.partitions.len();
         for (flags, count) in [(&mut self.blocked, partitions), (&mut self.closed, world.free.len())] {

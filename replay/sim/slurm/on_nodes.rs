@@ -1,15 +1,15 @@
 //! One pass of backfill over nodes, as `_attempt_backfill` of `backfill.c` makes it.
 //!
-//! A table has a row for each stretch of time, with the nodes that no waiting job has reserved in it. A job is tested on the nodes that are in
-//! all rows it would run in, at the first time at which they could take it if running jobs end with their limits. That may be now: it
-//! starts. Or the time is later than the next change of the table: it is tested again from there on. Else its nodes are
+//! A table has a row for each stretch of time, with the nodes that no waiting job has reserved in it. A job is tested on the nodes that are
+//! in all rows it would run in, at the first time at which they could take it if running jobs end with their limits. If that time is now,
+//! the job starts. If it is later than the next change of the table, the job is tested again from there on. Otherwise its nodes are
 //! reserved, whole, whatever part of them it needs.
 //!
-//! Running jobs are not in the table. What they have is taken away job by job, those that end first before the others, and the job is tried
-//! on what is left: after all that end in a window of 30 s, then of twice as long each time, or longer by `bf_window_linear`
-//! (`_will_run_test` of `job_test.c`). Up to 24.11 the job is planned for the end of the last one that was taken away; from 25.05 on for that of the last one
-//! whose nodes it gets. From 24.11 on a test for a later time begins with all jobs gone that are over by then, and ends with the next
-//! change of the table.
+//! Running jobs are not in the table. Their resources are released job by job, the earliest ends first, and the job is tried on what is
+//! free: after all that end in a window of 30 s, then of twice that each time, or longer by `bf_window_linear` (`_will_run_test` of
+//! `job_test.c`). Up to 24.11 the job is planned for the end of the last job that was released; from 25.05 on for that of the last one
+//! whose nodes it gets. From 24.11 on a test for a later time begins without all jobs that are over by then, and ends with the next change
+//! of the table.
 
 use std::rc::Rc;
 
@@ -29,7 +29,7 @@ const WINDOW: i64 = 30;
 /// Longer windows are not made.
 const LONGEST_WINDOW: i64 = 365 * 86_400;
 
-/// Times at which a job is tested in a pass. slurmctld gives up after `bf_max_time`; nothing that it can plan takes so many.
+/// How often a job is tested in a pass. slurmctld gives up after `bf_max_time`; nothing that it can plan takes this many tests.
 const MOST_TESTS: usize = 10_000;
 
 /// Times of which a pass keeps what is free then.
@@ -68,7 +68,7 @@ pub struct OnNodes {
     reserved: FxHashSet<u32>,
     /// Wants that do not fit now: as the pass goes on less and less is free.
     full: FxHashSet<(Want, u16)>,
-    /// From when on a job like this has to be looked for, as one was before.
+    /// From when on to search for a job like this, as one was before.
     found: FxHashMap<(Want, u16, i64), i64>,
     chooser: Chooser,
     ends: Ends,

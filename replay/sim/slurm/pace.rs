@@ -1,10 +1,10 @@
 //! How long a pass of backfill lasts, and where it breaks off.
 //!
-//! No accounting tells this: it depends on how many jobs this slurmctld tests in a second, which its `sdiag` says. With that number
-//! a pass works for `bf_yield_interval`, sleeps for `bf_yield_sleep`, and so on. While it works it holds the locks of jobs, so that a job which is
-//! submitted or ends then is seen in the next sleep. Without `bf_continue` the pass ends after a sleep in which something changed; after `bf_max_time` it
-//! ends in any case (`_attempt_backfill` and `_yield_locks` of `backfill.c`, the same from 20.11 to 26.05). The next pass comes
-//! `bf_interval` after the end of one. What a pass starts, it starts at its begin here.
+//! No accounting has this. It depends on how many jobs this slurmctld tests in a second, which its `sdiag` reports. With that number a pass
+//! works for `bf_yield_interval`, sleeps for `bf_yield_sleep`, and so on. While it works it holds the locks of jobs, so a submission or an
+//! end during that time is seen in the next sleep. Without `bf_continue` the pass ends after a sleep in which something changed. After
+//! `bf_max_time` it ends in any case (`_attempt_backfill` and `_yield_locks` of `backfill.c`, the same from 20.11 to 26.05). The next pass
+//! comes `bf_interval` after the end of one. Here all starts of a pass happen at its begin.
 
 use super::parameters::Parameters;
 use crate::sim::world::World;

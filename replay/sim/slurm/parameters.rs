@@ -1,4 +1,4 @@
-//! `SchedulerParameters` of slurm.conf, as far as the model follows them, and what else decides how Slurm schedules.
+//! `SchedulerParameters` of slurm.conf, as far as the model follows them, and other settings that decide how Slurm schedules.
 
 use crate::trace::config::Config;
 
@@ -76,8 +76,8 @@ pub struct Parameters {
     pub bf_yield_sleep: u32,
     /// `assoc_limit_stop`: a job that a limit holds back holds up others. The model does not follow limits then.
     pub stops_at_limits: bool,
-    /// No parameter of Slurm's: milliseconds from the end of a job until its nodes take another (slurmd's epilog and messages). Time goes by
-    /// seconds here, and an end is somewhere within its second: so it takes a second more for that part of the jobs.
+    /// No parameter of Slurm's: milliseconds from the end of a job until its nodes take another (slurmd's epilog and messages). Time is in
+    /// seconds here, and an end is somewhere within its second. So part of the jobs take a second more.
     pub node_release: u32,
     /// No parameter of Slurm's: jobs that backfill tests in a second; 0: a pass takes no time.
     pub backfill_rate: u32,
@@ -300,8 +300,8 @@ impl Parameters {
     }
 }
 
-/// Whether there is an `Epilog`. From 24.05 on `scontrol show config` numbers them, and leaves the key out where there is none. Where it is not
-/// told there is one.
+/// Whether an `Epilog` exists. From 24.05 on `scontrol show config` numbers them, and leaves the key out without one. If the output does
+/// not say, one is assumed.
 fn has_epilog(config: &Config) -> bool {
     let numbered = config.get("Epilog[0]").is_some();
     let is_whole = config.get("EpilogMsgTime").is_some();

@@ -1,8 +1,8 @@
-//! When backfill of Slurm up to 24.11 takes running jobs to be over.
+//! The times at which backfill of Slurm up to 24.11 assumes running jobs to be over.
 //!
-//! It does not try a waiting job after the end of each running one. All that end within a window are taken away before the next try; the
-//! job is planned for the end of the last that was taken away, whether it needed that or not. Windows are counted from the first
-//! end, rounded up to 30 s: 30 s long, and twice as long each time, or longer by `bf_window_linear`.
+//! It does not try a waiting job after the end of each running one. It removes all that end within a window before the next try, and plans
+//! the job for the end of the last one removed, whether the job needed that or not. Windows are counted from the first end, rounded up to
+//! 30 s: 30 s long, and twice as long each time, or longer by `bf_window_linear`.
 
 /// The first window, and what the first end is rounded up to, in seconds.
 const FIRST: i64 = 30;

@@ -1,5 +1,5 @@
-//! Questions to the host about associations and QOS: it makes records of messages, as those that slurmdbd sends, and what is in the
-//! message says where its fields are, to the byte.
+//! Checks the layout of associations and QOS by questions to the host. The host makes records from messages like those of slurmdbd, and the
+//! contents of a message show where its fields are, to the byte.
 //!
 //! A micro release never changes the form of a message.
 

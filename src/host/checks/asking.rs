@@ -1,5 +1,4 @@
-//! Asking slurmctld for the priority of a record that is nobody's job, and answering that ourselves: `set_job_prio` calls
-//! `priority_p_set`.
+//! Has slurmctld ask for the priority of a record of ours that is no job, and answers that call: `set_job_prio` calls `priority_p_set`.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -25,7 +24,7 @@ struct Question {
 pub enum PinAnswer {
     /// 0, after which the host does nothing more.
     Nothing,
-    /// So much more than one below the lowest priority that slurmctld knows of.
+    /// This much more than one below the lowest priority that slurmctld knows of.
     Above(u32),
 }
 

@@ -1,4 +1,4 @@
-//! Looking at memory that may not be there, or not be what it should.
+//! Reads memory that may not exist, or may not be what it should be.
 
 use std::ffi::{c_int, c_void};
 use std::fmt;
@@ -175,7 +175,7 @@ impl Ends {
     }
 
     fn copy(&mut self, address: usize, into: &mut [u8]) -> io::Result<bool> {
-        /// So much fits without waiting, and is written as a whole or up to what cannot be read.
+        /// Bytes that fit without waiting, and are written as a whole or up to what cannot be read.
         const PORTION: usize = 4096;
         for (at, portion) in into.chunks_mut(PORTION).enumerate() {
             let from = address.wrapping_add(at * PORTION) as *const c_void;

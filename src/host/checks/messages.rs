@@ -1,4 +1,4 @@
-//! Messages in Slurm's own form, which its unpack functions make records from, and the comparison of what came out.
+//! Builds messages in Slurm's own form, which its unpack functions turn into records, and compares the result.
 
 use std::ffi::{c_int, c_void};
 
@@ -34,7 +34,7 @@ impl Message {
         self
     }
 
-    /// So many texts that are null.
+    /// This number of null texts.
     pub fn nothing(&mut self, texts: usize) -> &mut Self {
         (0..texts).fold(self, |message, _| message.number(0))
     }

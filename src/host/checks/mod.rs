@@ -1,14 +1,14 @@
-//! Self-checks before anything is trusted: does the running Slurm look as the chosen layout says?
+//! Self-checks before anything is trusted: does the running Slurm match the chosen layout?
 //!
-//! A patched Slurm may have its fields elsewhere, also where its records keep their sizes. Three things tell:
+//! A patched Slurm may have its fields elsewhere, even if its records keep their sizes. Three things tell:
 //!
-//! - sizes and magic numbers of blocks, and texts that are known ([`check_at_start`]);
-//! - what the host itself writes into records of ours, or makes of them ([`questions`]): that says to the byte where the fields
-//!   are that we write;
+//! - sizes and magic numbers of blocks, and known texts ([`check_at_start`]);
+//! - what the host itself writes into our records, or makes of them ([`questions`]): this shows to the byte where the fields are that we
+//!   write;
 //! - values of jobs, associations, QOS and partitions that are known in another way ([`records`]).
 //!
-//! Memory is looked at through the kernel first, so that a wrong layout is an error message and not a segmentation fault.
-//! A pointer to what is gone is no failure, but it proves nothing, either.
+//! Memory is first read through the kernel, so that a wrong layout gives an error message and not a segmentation fault. A pointer to a
+//! record that is gone is no failure, but it proves nothing either.
 
 mod accounting;
 pub mod asking;

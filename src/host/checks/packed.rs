@@ -1,8 +1,8 @@
-//! What slurmctld itself reads in records that are in use: it writes them into the messages that `scontrol show` and `squeue` get, and
-//! what is there must be what we read.
+//! Checks what slurmctld itself reads in records that are in use: it writes them into the messages for `scontrol show` and `squeue`, and
+//! these must hold what we read.
 //!
-//! That proves the value and not the place. A field that was moved is missed wherever it makes a difference. The form of a message is the same in all
-//! releases of a series. Where a function is missing, nothing is proved and nothing is refused.
+//! This proves the value and not the offset: a moved field is noticed only where its value differs. The form of a message is the same in
+//! all releases of a series. If a function is missing, nothing is proved and nothing is refused.
 
 use super::failure::{failure, Failure, Found};
 use super::memory::{block_size, ends_in_block};
@@ -81,7 +81,7 @@ impl Packed {
         self.take(4).try_into().map_or(0, u32::from_be_bytes) as usize
     }
 
-    /// So many texts, whatever they are.
+    /// This number of texts, whatever they are.
     fn texts(&mut self, count: usize) -> &mut Self {
         for _ in 0..count {
             let length = self.count();

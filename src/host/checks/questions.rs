@@ -1,8 +1,8 @@
-//! Questions to the host about records that are ours: what it writes into them, or makes of what they hold, says where its
+//! Checks the layout by questions to the host about our own records: what it writes into them, or makes of their contents, shows where its
 //! fields are, to the byte.
 //!
-//! No record that is in use is touched. The functions do one simple thing each and are the same in every release from 20.11 to
-//! 26.05; so is the form of the messages.
+//! No record in use is touched. The functions do one simple thing each and are the same in every release from 20.11 to 26.05. So is the
+//! form of the messages.
 
 use std::ffi::c_void;
 

@@ -1,10 +1,10 @@
-//! Values in live records that are known in another way.
+//! Checks values in live records that are known in another way.
 //!
-//! What must be so in every slurmctld is a failure where it is not. What may be otherwise for a while, a pointer to an association that
-//! is gone, is counted: only where it is never right, and wrong for several jobs, it is one.
+//! A value that is the same in every slurmctld is a failure if it differs. A value that may differ for a while, such as a pointer to an
+//! association that is gone, is only counted. It is a failure if it is never right, and wrong for several jobs.
 //!
-//! Nothing here depends on what somebody can write: a text is one by its block and its end, whatever its letters are; no amount that is
-//! asked for is too large, no name too long or too strange ([`super::failure`]).
+//! Nothing here depends on what a user can write. A text is one by its block and its end, whatever its letters are. No requested amount is
+//! too large, and no name too long or too strange ([`super::failure`]).
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -23,7 +23,7 @@ use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::{Association, AssociationUsage, Job, Record, RecordLayout};
 use crate::host::Host;
 
-/// So many different ones must be wrong, and none right.
+/// How many different ones must be wrong, and none right.
 const WRONG: usize = 3;
 
 /// What may be otherwise for a while.

@@ -1,4 +1,4 @@
-//! Associations and QOS, and their usage.
+//! Reads and writes associations and QOS, and their usage.
 
 use std::cell::Cell;
 use std::ffi::c_char;
@@ -27,7 +27,7 @@ impl<'a, A: Open> Association<'a, A> {
 }
 
 impl Association<'_, Write> {
-    /// Frees the leaf usage where it is a record of its own, as a reset of the usage does.
+    /// Frees the leaf usage if it is a separate record, as a reset of the usage does.
     pub fn drop_leaf_usage(self) {
         let (Some(field), Some(leaf)) = (self.layout().leaf_usage, self.leaf_usage()) else { return };
         if self.usage().is_some_and(|usage| usage == leaf) {

@@ -1,4 +1,5 @@
-//! What charge rules ask of a job. All of it is told only in a release that was compared with its headers: no self-check pins it.
+//! The facts of a job that charge rules need. They are read only in a release that was compared with its headers, because no self-check
+//! covers them.
 
 use std::borrow::Cow;
 
@@ -10,9 +11,9 @@ use crate::host::access::Open;
 use crate::host::constants::{JOB_NODE_FAIL, JOB_PREEMPTED, JOB_REQUEUE, JOB_STATE_BASE};
 
 impl<'a, A: Open> Job<'a, A> {
-    /// The reservation that it runs in; empty where there is none.
+    /// The reservation that it runs in; empty for none.
     ///
-    /// Of a job that was submitted to several nobody can tell: it keeps all their names, and a pass of the scheduler takes away the pointer.
+    /// For a job that was submitted to several, nobody can tell: it keeps all their names, and a pass of the scheduler removes the pointer.
     pub fn reservation(self) -> Cow<'a, str> {
         if !self.host.verified || self.get(|job| job.resv_ptr).is_null() {
             return Cow::Borrowed("");

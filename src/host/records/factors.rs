@@ -1,4 +1,4 @@
-//! The factors that `sprio` shows: records of ours, in memory of the host's.
+//! The factors that `sprio` shows: our records, in memory of the host.
 
 use std::cell::Cell;
 

@@ -1,7 +1,7 @@
-//! Jobs, and what they lead to.
+//! Jobs, and the records that they point to.
 //!
-//! A job may point to an association or a QOS that is gone: such a pointer is followed only under the association manager's
-//! lock, which knows what there is (see [`super::super::live`]).
+//! A job may point to an association or a QOS that is gone. Such a pointer is followed only under the association manager's lock, which
+//! knows what exists (see [`super::super::live`]).
 
 use std::marker::PhantomData;
 
@@ -200,7 +200,7 @@ impl<'a, A: Open> Job<'a, A> {
         all_live.then_some(list)
     }
 
-    /// Its time limit in minutes, or the longest one of its partition where it has none of its own; `INFINITE` where neither has one.
+    /// Its time limit in minutes or, without one, the longest of its partition; `INFINITE` if neither has one.
     pub fn limit_in_minutes(self) -> u32 {
         match self.get(|job| job.time_limit) {
             NO_VAL => self.partition().map_or(INFINITE, |partition| partition.get(|part| part.max_time)),

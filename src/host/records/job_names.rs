@@ -1,6 +1,4 @@
-//! What a job is called by: its wckey, the administrator's comment, and the array or heterogeneous job that it is part of.
-//!
-//! Ticket pools use these.
+//! The names of a job that ticket pools use: its wckey, the administrator's comment, and the array or heterogeneous job that it is part of.
 
 use std::borrow::Cow;
 
@@ -9,12 +7,13 @@ use crate::host::access::Open;
 use crate::host::constants::NO_VAL;
 
 impl<'a, A: Open> Job<'a, A> {
-    /// The wckey, empty where there is none. Slurm marks the default one of a user by a star before it, which is no part of it.
+    /// The wckey, empty for none. Slurm marks a user's default one by a star before it, which is no part of it.
     pub fn wckey(self) -> Cow<'a, str> {
         without_mark(self.text(|job| job.wckey))
     }
 
-    /// The reservations that it asks for, with commas between; empty where there is none. No self-check pins it: told only in a release that was compared.
+    /// The reservations that it requests, separated by commas; empty for none. No self-check covers it, so it is read only in a release
+    /// that was compared.
     pub fn reservations_asked_for(self) -> Cow<'a, str> {
         if self.host().verified {
             self.text(|job| job.resv_name)
@@ -23,7 +22,7 @@ impl<'a, A: Open> Job<'a, A> {
         }
     }
 
-    /// `AdminComment`, empty where there is none.
+    /// `AdminComment`, empty for none.
     pub fn admin_comment(self) -> Cow<'a, str> {
         self.text(|job| job.admin_comment)
     }

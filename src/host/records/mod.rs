@@ -1,8 +1,8 @@
-//! Slurm's records, read and written through the layout of the running release.
+//! Reads and writes Slurm's records through the layout of the running release.
 //!
-//! A [`Record`] is an address that the host promised to be a record of one type while a lock is held (`'a`), and says by its
-//! type how that lock is held: only one that is held for writing gives records that can be written. From there on access is
-//! safe: a field says its own record, offset and type.
+//! A [`Record`] is an address that the host promises to be a record of one type while a lock is held (`'a`). Its type says how that lock is
+//! held: only a lock held for writing gives records that can be written. From there on access is safe, because a field knows its record,
+//! offset and type.
 
 mod associations;
 mod charged;
@@ -204,10 +204,10 @@ impl<L: RecordLayout> Record<'_, L, Write> {
     }
 }
 
-/// The `count` values at an address, as cells, because more than one look at them may be alive; none where it is null.
+/// The `count` values at an address, as cells, because several may be looked at at once; none if the address is null.
 ///
 /// # Safety
-/// There are so many, and nobody else writes them while the lock is held that `'a` stands for.
+/// There are `count` of them, and nobody else writes them while the lock is held that `'a` stands for.
 pub(super) unsafe fn cells<'a, T: Copy>(first: *mut u8, count: usize) -> &'a [Cell<T>] {
     if first.is_null() {
         return &[];

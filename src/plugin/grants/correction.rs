@@ -1,7 +1,7 @@
-//! The numbers of the accounting, which `multifactor2 grants --reconcile` leaves beside the ledger.
+//! Reads the numbers of the accounting, which `multifactor2 grants --reconcile` leaves next to the ledger.
 //!
-//! They decide who is beyond. So the file is taken only where nobody but the user of slurmctld and root can have written it: a regular file with one
-//! name, in a directory of theirs. Whatever is wrong is said once, and what is in force stays.
+//! They decide who has exceeded a grant. So the file is taken only if nobody but slurmctld's user and root can have written it: a regular
+//! file with one name, in a directory of theirs. A problem is reported once, and the numbers in force stay.
 
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read as _};

@@ -1,4 +1,4 @@
-//! Which grants associations are in, as the last cycle has found it: for answers that hold no lock of associations.
+//! Which grants associations are in, as of the last cycle, for answers that hold no lock of associations.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

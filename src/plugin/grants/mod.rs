@@ -1,11 +1,11 @@
-//! Grants in the life of slurmctld: what is used of them is kept, and what that does to jobs.
+//! Grants in the life of slurmctld: keeps what is used of them, and knows their effect on jobs.
 //!
-//! The ledger ([`multifactor2_core::rules::grants::ledger`]) changes in a cycle only, under the hold of locks in which slurmctld's usage is charged
-//! ([`Round`]); jobs that end in between wait in it. Its file is written after the cycle, outside of all locks of slurmctld's, and the copy before
-//! stays as `.old`. Each of our files goes on from its own time: nothing is counted twice, whichever of them was saved last.
+//! The ledger ([`multifactor2_core::rules::grants::ledger`]) changes in a cycle only, under the hold of locks in which slurmctld's usage is
+//! charged ([`Round`]). Jobs that end in between wait in it. Its file is written after the cycle, outside slurmctld's locks, and the
+//! previous copy stays as `.old`. Each of our files continues from its own time, so nothing is counted twice, whichever was saved last.
 //!
-//! Where neither file can be used, nobody knows what was used before: the grants that had begun by then count nobody as beyond, until their lines
-//! say what was used (`Used`), or the accounting is asked ([`correction`]). Each calculation says so.
+//! If neither file is usable, nobody knows what was used before. Then the grants that had already begun count as not exceeded, until their
+//! lines say what was used (`Used`), or the accounting is consulted ([`correction`]). Each calculation reports this.
 //!
 //! Without grants there is no file, and nothing is counted.
 

@@ -1,4 +1,4 @@
-//! Which grants a job is in: the places of their sequences, by records.
+//! Finds the grants that a job is in: the indexes of their sequences, by records.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// By who is in which.
+    /// By these scopes.
     pub fn of(scopes: Arc<Scopes>) -> Self {
         Self { scopes, of_associations: FxHashMap::default() }
     }
@@ -89,7 +89,7 @@ pub struct OtherPlaces {
 }
 
 impl OtherPlaces {
-    /// By who is in which.
+    /// By these scopes.
     pub fn of(scopes: &Arc<Scopes>) -> Self {
         Self { scopes: Arc::clone(scopes), ..Self::default() }
     }

@@ -1,4 +1,5 @@
-//! One cycle of the ledger of grants, under the hold of locks in which slurmctld's usage is charged, and the end of a job between two.
+//! One cycle of the ledger of grants, under the hold of locks in which slurmctld's usage is charged, and the end of a job between two
+//! cycles.
 //!
 //! Nothing changes before [`Round::finish`]: a cycle that fails before it has counted nothing, and the next one counts from the same time
 //! on.

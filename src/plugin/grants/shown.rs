@@ -1,4 +1,4 @@
-//! What others are told of grants, as the last cycle has left them.
+//! What other programs see of grants, as of the last cycle.
 
 use multifactor2_core::rules::grants::{shown as exact, Exact};
 use multifactor2_core::settings::{GrantKind, GrantOutside};

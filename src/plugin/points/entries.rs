@@ -1,7 +1,7 @@
 //! Points of a job in each of its partitions and QOS.
 //!
-//! What the job has by itself is read before its partitions or QOS are walked: up to 24.11 a list of Slurm's cannot be walked from within a
-//! walk over it.
+//! The job's own values are read before its partitions or QOS are walked: up to 24.11 a list of Slurm's cannot be walked from within a walk
+//! over it.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ pub struct PointsEntries<'s> {
     job: PointsJob<'s>,
     /// Its own site factor, shifted.
     site: u32,
-    /// It has no time limit of its own, but that of the partition that it is tried in.
+    /// It has no time limit, and takes that of the partition in which it is tried.
     limit_of_partition: bool,
     /// Where there are grants.
     grants: Option<Box<OwnGrants<'s>>>,
@@ -38,7 +38,7 @@ pub struct OwnGrants<'s> {
 }
 
 impl<'s> PointsEntries<'s> {
-    /// Of a job whose points go by `points`.
+    /// Of a job with points by `points`.
     pub fn new<A: Open>(
         state: &'s PointsState,
         points: PointsJob<'s>,

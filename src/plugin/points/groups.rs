@@ -1,8 +1,8 @@
-//! The Unix groups that lines of points name: asked for on a separate thread, where nobody waits with a lock.
+//! Looks up the Unix groups that lines of points name, on a separate thread, so that nobody waits with a lock.
 //!
-//! The decay thread waits for the answers, but not once it is to stop: a directory service that does not answer may take half a minute for
-//! each name, and slurmctld waits for the decay thread. The thread that asks is left behind then, in code that stays mapped. It ends with the
-//! answer that it waits for.
+//! The decay thread waits for the answers, but not once it must stop. A directory service that does not answer may take half a minute for
+//! each name, and slurmctld waits for the decay thread. The look-up thread is then left behind, in code that stays mapped, and ends with
+//! its current answer.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;

@@ -1,8 +1,9 @@
-//! What points keep from one slurmctld to the next, and what they note of jobs that end between two cycles: see
+//! Keeps what points need from one slurmctld to the next, and what they note of jobs that end between two cycles: see
 //! [`multifactor2_core::rules::kept_points`].
 //!
-//! The file is written after each cycle where lines count how often jobs are overtaken or how well time limits fit, and at a regular end, outside of
-//! all locks of slurmctld's. What a slurmctld has counted that was killed since is counted again, as far as the jobs that started are still known.
+//! The file is written after each cycle if lines count how often jobs are overtaken or how well time limits fit, and at a regular end,
+//! outside slurmctld's locks. If slurmctld is killed, what it has counted since is counted again, as far as the jobs that started are still
+//! known.
 
 use multifactor2_core::decay::decay_factor;
 use multifactor2_core::policy::points::bypass::Started;
@@ -22,7 +23,7 @@ use crate::plugin::config::Config;
 use crate::plugin::small_file;
 use crate::plugin::Plugin;
 
-/// The name of the file, beside the state file.
+/// The name of the file, in the directory of the state file.
 const NAME: &str = "multifactor2_points";
 
 /// The file cannot be written, until it can again.
@@ -38,7 +39,7 @@ pub struct NotedForPoints {
 }
 
 impl NotedForPoints {
-    /// A job has ended: notes what points go by.
+    /// A job has ended: notes what points need.
     pub fn note<V: Levels<Assoc: Open, Qos: Open>>(
         &mut self,
         lock: &AssocLock<'_, V>,
@@ -110,7 +111,7 @@ impl Plugin {
         }
     }
 
-    /// A job has ended, and is charged: notes what points go by. The caller holds the locks of the charge.
+    /// A job has ended, and is charged: notes what points need. The caller holds the locks of the charge.
     pub(in crate::plugin) fn note_end_for_points<V: Levels<Assoc: Open, Qos: Open>>(
         &self,
         config: &Config,

@@ -1,7 +1,7 @@
 //! Points of jobs (see [`multifactor2_core::policy::points`]): what the last cycle knew, and the facts of single jobs.
 //!
-//! A cycle reads the facts of every job with its draft ([`queue`]), weighs targets when usage is charged, and puts the points beside
-//! the drafts. A submission asks with what the last cycle knew. Points are a term next to the job's own site factor: no record holds them.
+//! A cycle reads the facts of every job with its draft ([`queue`]), weighs targets when usage is charged, and keeps the points with the
+//! drafts. A submission uses what the last cycle knew. Points are a term next to the job's own site factor; no record holds them.
 
 mod entries;
 mod groups;
@@ -57,7 +57,7 @@ pub struct PointsState {
     accuracies: Arc<Accuracies>,
     /// The same by association.
     accuracy_of: Vec<f64>,
-    /// What targets go by: with half-life decay, and in windows.
+    /// The usage that targets are compared with: with half-life decay, and in windows.
     usage: Arc<[TargetUsage; 2]>,
     /// The same in the books that have targets.
     usage_of_books: Arc<Vec<TargetUsage>>,

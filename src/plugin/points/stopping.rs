@@ -1,10 +1,10 @@
-//! Jobs beyond a cap that are not to start: slurmctld itself keeps them from it, by the `UsageThreshold` of their QOS.
+//! Stops jobs beyond a cap: slurmctld itself does not start them, because of the `UsageThreshold` of their QOS.
 //!
-//! In every release it compares `prio_factors->priority_fs` of a job with that threshold whenever it looks whether the job may start
-//! (`job_limits_check` of `job_mgr.c`), if the QOS has the flag `EnforceUsageThreshold`. There is one such number a job, whichever of its partitions
-//! is tried. A number of 0 is one that is not known: then slurmctld takes the unweighted fair-share factor of the association, and
-//! keeps it as the number. So none is ever 0 here: that of a job beyond a cap is the least that there is, that of any other job at least the threshold,
-//! and factors of associations are at least [`LARGEST_THRESHOLD`].
+//! Every release compares `prio_factors->priority_fs` of a job with that threshold whenever it checks whether the job may start
+//! (`job_limits_check` of `job_mgr.c`), if the QOS has the flag `EnforceUsageThreshold`. A job has one such number for all its partitions.
+//! slurmctld treats 0 as unknown: it takes the unweighted fair-share factor of the association instead, and keeps it as the number. So the
+//! number is never 0 here. A job beyond a cap has the smallest possible number, any other job at least the threshold, and factors of
+//! associations are at least [`LARGEST_THRESHOLD`].
 
 use multifactor2_core::facts::{self, Obstacle};
 use multifactor2_core::policy::points::LARGEST_THRESHOLD;

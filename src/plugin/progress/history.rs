@@ -1,4 +1,4 @@
-//! When cycles ran, and which of them slurmctld's saved usage includes.
+//! Records when cycles ran, and which of them slurmctld's saved usage includes.
 
 use super::saved_usage::SavedUsage;
 

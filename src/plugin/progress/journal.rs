@@ -1,19 +1,18 @@
-//! Up to when usage is charged: what is saved of it, and where a restarted slurmctld goes on, so that all time is charged
-//! exactly once.
+//! Ensures that all time is charged exactly once: it saves up to when usage is charged, and finds where a restarted slurmctld continues.
 //!
-//! slurmctld saves usage every five minutes and when it ends; what was charged after that is lost with the process. So we go on
-//! from the last cycle that is in what it loads, not, as stock does, from the last that there was. Which one that is does not
-//! depend on clocks. A cycle resets, decays and charges under one hold of the association manager's locks for writing, and
-//! slurmctld saves under the same locks for reading, so a saved usage includes all of a cycle or nothing of it.
+//! slurmctld saves usage every five minutes and when it ends. What was charged after that is lost with the process. So we continue from the
+//! last cycle that is in what slurmctld loads; stock continues from the last cycle that ran. Which one that is does not depend on clocks. A
+//! cycle resets, decays and charges under one hold of the association manager's locks for writing, and slurmctld saves under the same locks
+//! for reading. So a saved usage includes all of a cycle or nothing of it.
 //!
-//! Before a cycle is charged, and before any lock is taken, the state file announces it: it names the cycle, and the saved usage that lies
-//! there ([`Journal::announce`]). Under the locks nothing is left to do but to ask whether slurmctld has saved in between
-//! ([`Journal::charge`]), which the kernel answers from memory. If it has, the locks are released, and the cycle is announced anew. So
-//! whatever is charged, the file names the saved usage that lies there at that moment. If the same is there when we start, it is older than the
-//! cycle; any other is newer, and includes it.
+//! Before a cycle is charged, and before any lock is taken, the state file announces it: it names the cycle and the saved usage that exists
+//! then ([`Journal::announce`]). Under the locks the only question left is whether slurmctld has saved in between ([`Journal::charge`]),
+//! which the kernel answers from memory. If it has, the locks are released and the cycle is announced again. So whatever is charged, the
+//! file names the saved usage that exists at that moment. If the next start finds the same saved usage, it is older than the cycle. Any
+//! other is newer and includes the cycle.
 //!
-//! One case cannot be told from that: slurmctld saves between the announcement and the charge, and is killed before the cycle is announced
-//! anew. Then the cycle counts as charged, and its period is lost. Nothing is charged twice.
+//! One case looks the same: slurmctld saves between the announcement and the charge, and is killed before the cycle is announced again.
+//! Then the cycle counts as charged, and its period is lost. Nothing is charged twice.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -93,7 +92,7 @@ impl Journal {
         }
     }
 
-    /// Writes beside the file what is to be in it after one more cycle. A save that cannot be looked at counts as the one before.
+    /// Writes into a second file what the file is to hold after one more cycle. A save that cannot be looked at counts as the one before.
     pub fn prepare(&mut self, times: Times) {
         if let Err(problem) = self.watch.listen() {
             if !std::mem::replace(&mut self.has_warned, true) {

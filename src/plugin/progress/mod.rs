@@ -1,8 +1,8 @@
-//! When cycles ran and up to when usage is charged, over the life of the plugin and from one slurmctld to the next: that all time
-//! is charged exactly once is decided here and nowhere else.
+//! Knows when cycles ran and up to when usage is charged, over the life of the plugin and from one slurmctld to the next. Only this module
+//! ensures that all time is charged exactly once.
 //!
-//! [`journal`] says why that is so whenever a process ends, [`history`] which cycles a save includes, [`state_file`] has the bytes, [`saved_usage`] looks at slurmctld's
-//! own file of usage, and [`recount`] knows whose time a reconfigure has counted anew.
+//! [`journal`] says why that holds whenever a process ends, and [`history`] which cycles a save includes. [`state_file`] has the bytes,
+//! [`saved_usage`] looks at slurmctld's own file of usage, and [`recount`] knows whose time a reconfigure has counted again.
 
 pub mod history;
 pub mod journal;

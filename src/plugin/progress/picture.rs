@@ -1,4 +1,4 @@
-//! docs/figures/kills.svg: where the next start goes on after a kill, as the state file says it, on a line of time.
+//! Draws docs/figures/kills.svg: on a time line, where the next start continues after a kill, according to the state file.
 #![cfg(test)]
 
 use std::fmt::Write as _;

@@ -1,9 +1,9 @@
-//! Whose time a reconfigure has put back into the run seconds that limits count.
+//! Knows whose time a reconfigure has put back into the run seconds that limits count.
 //!
-//! Up to 23.02 a reconfigure counts the whole requested time of all running jobs anew, releases its locks, and calls
-//! `priority_p_reconfig` a moment later to take out what the jobs have used. A cycle in that moment takes its own part out
-//! already. Slurm does not say when it counted, but it also makes a new list of partitions each time, under the same locks
-//! and before it frees the old one, so that a cycle knows by the list's address that it comes after the count.
+//! Up to 23.02 a reconfigure counts the whole requested time of all running jobs again, releases its locks, and calls `priority_p_reconfig`
+//! a moment later to subtract what the jobs have used. A cycle in between already subtracts its own part. Slurm does not say when it
+//! counted. But it also makes a new list of partitions each time, under the same locks and before it frees the old one. So a cycle knows by
+//! the list's address that it comes after the count.
 
 /// The last count that was noticed.
 #[derive(Debug)]

@@ -1,13 +1,13 @@
-//! The usage that slurmctld has saved in `StateSaveLocation`: which one it is.
+//! Identifies the usage that slurmctld has saved in `StateSaveLocation`.
 //!
-//! slurmctld writes usage into `assoc_usage`, and replaces that file, while it holds the association manager's locks for
-//! reading (`dump_assoc_mgr_state`, in every series from 20.11 on). So while we hold them for writing, the file that lies there
-//! is whole, and what it says is either before all that we change then, or it is a later file. A file is recognised by its
-//! bytes: the clock has whole seconds only, can be set back, and need not be that of the file server.
+//! slurmctld writes usage into `assoc_usage`, and replaces that file, while it holds the association manager's locks for reading
+//! (`dump_assoc_mgr_state`, in every series from 20.11 on). So while we hold them for writing, the file is whole. Its contents are either
+//! from before all that we change then, or it is a later file. A file is recognised by its bytes: the clock has whole seconds only, can be
+//! set back, and need not be that of the file server.
 //!
-//! Looking at a file may take as long as the file system likes, so nobody looks while holding these locks. Whether the file has been
-//! replaced since the last look is told by the kernel (inotify): slurmctld replaces it on this machine, so the kernel knows before
-//! slurmctld releases the locks, and answers from its memory.
+//! Reading a file may take long on a slow file system, so nobody reads it while holding these locks. The kernel (inotify) reports whether
+//! it has been replaced since the last read. slurmctld replaces it on this machine, so the kernel knows before slurmctld releases the
+//! locks, and answers from memory.
 
 use std::fs::File;
 use std::io;
@@ -101,7 +101,7 @@ pub struct Watch {
 const NAME: &str = "assoc_usage";
 
 impl Watch {
-    /// The file beside the state file.
+    /// The file in the directory of the state file.
     pub fn beside(state_file: &Path) -> Self {
         Self { file: state_file.with_file_name(NAME), last: None, notices: None }
     }

@@ -1,9 +1,9 @@
-//! Whether a file of ours can be saved: told when that changes, and not before it is sure.
+//! Reports whether a file of ours can be saved: only when that changes, and only once it is certain.
 //!
-//! On a full disk each file that is replaced leaves a little room for the next one, so that one cycle fails and the next does not.
-//! Nobody is helped by a line for each.
+//! On a full disk each replaced file leaves a little room for the next one, so that one cycle fails and the next does not. A line for each
+//! would help nobody.
 
-/// So many times in a row a file was saved before it counts as saved again.
+/// How many times in a row a file must be saved before it counts as saved again.
 const SURE: u8 = 3;
 
 /// What there is to tell.

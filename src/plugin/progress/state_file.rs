@@ -1,7 +1,7 @@
 //! `priority_last_decay_ran` in `StateSaveLocation`: up to when usage is charged and decayed, and when it was last reset.
 //!
-//! The file begins with two 64-bit times in network byte order, as stock priority/multifactor reads and writes it; stock
-//! ignores what follows:
+//! The file begins with two 64-bit times in network byte order, as stock priority/multifactor reads and writes it. Stock ignores what
+//! follows:
 //!
 //! | bytes | what |
 //! |---|---|
@@ -144,7 +144,7 @@ pub fn bytes(resume: Times, history: &History) -> Vec<u8> {
     bytes
 }
 
-/// Writes what is to become the file beside it. At no moment is there no complete file.
+/// Writes what the file is to become into a second file. At no moment is there no complete file.
 ///
 /// # Errors
 /// What the file system said.

@@ -1,6 +1,6 @@
-//! The file of a snapshot: nobody sees half of one, or one that is not theirs to see.
+//! Writes the file of a snapshot so that nobody sees half of one, or one that they must not see.
 //!
-//! All names are looked up below one handle of the directory, so that nothing can be put in their way meanwhile.
+//! All names are looked up below one handle of the directory, so that nobody can put anything in their way meanwhile.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

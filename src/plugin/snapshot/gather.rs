@@ -1,5 +1,5 @@
-//! What the records hold, read after a cycle: names as numbers, and no more of a job than what the rest is not made of. Everything that
-//! can be done without the locks is left for [`super::records`].
+//! Reads the records for a snapshot after a cycle: names as numbers, and of a job only what cannot be derived. Everything that can be done
+//! without the locks is left to [`super::records`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -146,9 +146,9 @@ pub struct Gathered {
     pub standing: Standing,
     pub points: Option<Arc<PointsState>>,
     pub grants: Vec<GrantShown>,
-    /// What was used in each window, where targets go by windows.
+    /// What was used in each window, if targets use windows.
     pub windows: Option<WindowAmounts>,
-    /// The same of those that the share tree goes by.
+    /// The same of the share tree's windows.
     pub tree_windows: Option<WindowAmounts>,
     by_address: FxHashMap<usize, u32>,
 }

@@ -1,8 +1,8 @@
-//! What priorities are made of, in a file for others to read (`Snapshot=`; the form is [`multifactor2_snapshot`]).
+//! Writes what priorities are made of into a file for others to read (`Snapshot=`; [`multifactor2_snapshot`] has the format).
 //!
-//! The decay thread reads it after a cycle, in small holds of the locks ([`gather`]). A separate thread does the rest, without any lock:
-//! a file server that does not answer would else delay the next cycle, and slurmctld when it stops. That thread adds up what the priorities
-//! came from, from the drafts of the cycle, and writes the file ([`records`], [`file`]).
+//! The decay thread reads the records after a cycle, in short holds of the locks ([`gather`]). A separate thread does the rest without any
+//! lock: a file server that does not answer would otherwise delay the next cycle, and slurmctld when it stops. That thread sums up from the
+//! drafts of the cycle what the priorities came from, and writes the file ([`records`], [`file`]).
 
 mod file;
 mod gather;

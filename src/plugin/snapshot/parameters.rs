@@ -1,6 +1,6 @@
-//! What slurm.conf says of priorities, under the names and in the words of `scontrol show config`.
+//! The parameters of slurm.conf that affect priorities, under the names and in the words of `scontrol show config`.
 //!
-//! Read with the configuration, while nobody replaces its texts.
+//! They are read with the configuration, while nobody replaces its texts.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The file of `SnapshotPublic=`, for everybody: what Slurm itself tells everybody of the cluster, and the settings that name nobody.
 //!
-//! `PrivateData` may hide partitions from users: then neither they nor settings that name some are in it. If it hides nodes too, Slurm tells no
-//! user how large the cluster is, and neither does this.
+//! `PrivateData` may hide partitions from users. Then the file has neither partitions nor settings that name some. If it hides nodes too,
+//! Slurm tells no user how large the cluster is, and neither does the file.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! What was gathered, as the records of a file. No lock is held.
+//! Turns what was gathered into the records of a file, without any lock.
 
 use std::io::{self, Write};
 
@@ -334,7 +334,7 @@ fn usage(gathered: &Gathered) -> Vec<Usage> {
     all
 }
 
-/// What was billed in each window that the share tree goes by.
+/// What was billed in each window of the share tree.
 fn tree_windows(gathered: &Gathered) -> Vec<TreeWindow> {
     let Some(WindowAmounts { begin, length, told, associations, of_tree, .. }) = &gathered.tree_windows
     else {

@@ -1,4 +1,4 @@
-//! The fair-share of single jobs: that of their association, or where pools give tickets to single jobs, from those.
+//! The fair-share of single jobs: from pools if these give tickets to single jobs, else that of their association.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ pub struct Ground {
 }
 
 impl Standing {
-    /// Begins to collect the jobs that get tickets of their own, about so many; `None` where none do.
+    /// Begins to collect the jobs that get separate tickets, about this number; `None` if none do.
     pub fn begin_queues(&self, host: &Host, config: &Config, jobs: usize, now: i64) -> Option<Queues> {
         let same = self.settings.as_ref() == Some(&config.settings);
         let pools = || self.books.iter().map(|book| book.pools.clone()).collect::<Option<Vec<Pools>>>();
@@ -247,8 +247,8 @@ impl Standing {
         (InBook { factor: pools.factor_now(tickets), tickets: Some(tickets) }, joins)
     }
 
-    /// The factors of the next jobs of all associations in the default book, by node, where they have to be worked out: without any lock
-    /// of the host's. Else none.
+    /// The factors of the next jobs of all associations in the default book, by node, if they must be computed: without any lock of the
+    /// host's. Else none.
     pub fn factors(&self) -> Vec<f64> {
         let nodes = self.pools().into_iter().flat_map(|_| self.tree.nodes());
         nodes.map(|node| if self.tree.is_user(node) { self.factor(node) } else { 0.0 }).collect()

@@ -1,10 +1,9 @@
-//! The standing of every association in the fair-share competition: a copy of Slurm's association tree in
-//! the core's form, and the tickets of the last distribution.
+//! The standing of every association in the fair-share competition: a copy of Slurm's association tree in the core's form, and the tickets
+//! of the last distribution.
 //!
-//! Slurm keeps no stamp that says when associations changed, so the walk that reads the usage also
-//! compares what the shape depends on, and the tree is rebuilt only when that differs. Between cycles
-//! the standing answers for users who had no waiting job; for an association that is newer than the
-//! last cycle it is read again on the spot.
+//! Slurm keeps no stamp that says when associations changed. So the walk that reads the usage also compares what the shape depends on, and
+//! the tree is rebuilt only if that differs. Between cycles the standing answers for users who had no waiting job. For an association that
+//! is newer than the last cycle it is read again on the spot.
 
 mod job_tickets;
 mod shown;
@@ -49,7 +48,7 @@ pub struct Standing {
     least_factor: f64,
     /// Raw usage by node.
     usage: Vec<f64>,
-    /// What share trees go by instead, where the settings ask for that; and by book and node.
+    /// What share trees use instead, if the settings ask for that; and by book and node.
     measures: Option<Arc<Measures>>,
     by_book: Vec<Vec<f64>>,
     /// Associations of jobs that the host's list does not have, so that they are looked for once per cycle only.
@@ -72,7 +71,7 @@ impl Standing {
         *self = Self::default();
     }
 
-    /// What share trees go by from the next distribution on instead of raw usage, where there is something.
+    /// What share trees use from the next distribution on instead of raw usage, if anything.
     pub fn measure_by(&mut self, measures: Option<Arc<Measures>>) {
         self.measures = measures;
     }

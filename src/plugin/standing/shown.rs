@@ -1,4 +1,4 @@
-//! What others are told of the standing: `sshare`, the log, and who asks what is odd.
+//! What others see of the standing: `sshare`, the log, and advice on odd configurations.
 
 use multifactor2_core::books::{Book, BookAt, BookSet};
 use multifactor2_core::explain::Numbers;
@@ -21,7 +21,7 @@ pub struct Held {
     pub node: Node,
     /// Raw usage.
     pub usage: f64,
-    /// What the share tree goes by instead, where the settings ask for that.
+    /// What the share tree uses instead, if the settings ask for that.
     pub dominant: Option<f64>,
     /// What `sshare` shows, and tickets.
     pub numbers: Numbers,
@@ -33,7 +33,7 @@ pub struct Shown {
     pub numbers: Numbers,
     /// Its shares there.
     pub shares: u32,
-    /// What the share tree goes by, where that is not the default book.
+    /// What the share tree uses, if that is not the default book.
     pub usage: Option<f64>,
 }
 
@@ -75,7 +75,7 @@ impl Standing {
         }
     }
 
-    /// Reads who has an association in which account, where that decides who sees a job (see [`host::reply`]).
+    /// Reads which users have an association in which account, if that decides who sees a job (see [`host::reply`]).
     ///
     /// [`host::reply`]: crate::host::reply
     pub fn read_members<V: Levels<Assoc: Open>>(&mut self, lock: &AssocLock<'_, V>) {

@@ -1,4 +1,4 @@
-//! Grid Engine: what `qconf` prints of the scheduler, the share tree, users, projects and departments.
+//! Translates Grid Engine: what `qconf` prints of the scheduler, the share tree, users, projects and departments.
 
 mod objects;
 mod text;
@@ -34,7 +34,7 @@ pub(super) fn file_of(text: &str) -> Option<&'static str> {
     keys.find_map(|key| MARKS.iter().find(|(mark, _)| *mark == key)).map(|(_, file)| *file)
 }
 
-/// What the scheduler says beside the lines that it has at once.
+/// What the scheduler says besides the lines that it gives at once.
 #[derive(Default)]
 struct Scheduler {
     /// `weight_urgency`, `weight_priority`, `weight_waiting_time` and `weight_deadline`, where they are set.

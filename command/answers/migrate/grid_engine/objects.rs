@@ -1,4 +1,4 @@
-//! Users, projects, and departments with other sets of users.
+//! Translates users, projects, departments and other user sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What qconf prints, as text: a name and a value on each line, continued with a backslash.
+//! Reads what qconf prints: a name and a value on each line, continued with a backslash.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The share tree.
+//! Translates the share tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

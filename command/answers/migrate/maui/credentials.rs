@@ -1,4 +1,4 @@
-//! `USERCFG`, `GROUPCFG`, `ACCOUNTCFG`, `QOSCFG` and `CLASSCFG`: priorities, targets, caps, service, charges and limits.
+//! Translates `USERCFG`, `GROUPCFG`, `ACCOUNTCFG`, `QOSCFG` and `CLASSCFG`: priorities, targets, caps, service, charges and limits.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Limits of credentials and of nodes of the tree: sacctmgr has them.
+//! Translates limits of credentials and of tree nodes into limits of sacctmgr.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! maui.cfg and moab.cfg. The parameters are those of Maui's and Moab's manuals; what they mean here is in docs/coming-from.md.
+//! Translates maui.cfg and moab.cfg. The parameters are those of Maui's and Moab's manuals; docs/coming-from.md says what replaces each.
 
 mod credentials;
 mod limits;
@@ -325,7 +325,7 @@ impl Whole {
         draft.ours("Credential=User Name=* Priority=1000000", "An offset that every job has.", &[item]);
     }
 
-    /// What usage targets go by.
+    /// The usage that targets are compared with.
     fn usage_of_targets(&self, of_tree: bool, draft: &mut Draft) {
         let Windows { interval, depth, decay, from } = &self.windows;
         let from: Vec<&Item> = from.iter().collect();

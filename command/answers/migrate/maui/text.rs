@@ -1,4 +1,4 @@
-//! maui.cfg and moab.cfg as text: parameters with an index or without, their values, and attributes in these.
+//! Reads maui.cfg and moab.cfg as text: parameters with or without an index, their values, and the attributes in these.
 
 use std::sync::Arc;
 

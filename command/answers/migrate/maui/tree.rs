@@ -1,4 +1,4 @@
-//! `FSTREE`: Moab's share tree is Slurm's tree of accounts, with books where partitions have their own shares.
+//! Translates `FSTREE`: Moab's share tree becomes Slurm's tree of accounts, with books where partitions have separate shares.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +83,7 @@ impl Tree {
         }
     }
 
-    /// The key of a node, which is made if there is none. None where it cannot be in Slurm's tree.
+    /// The key of a node, which is added if it is missing. `None` if it cannot be in Slurm's tree.
     fn node(&mut self, written: &str, item: &Item, draft: &mut Draft) -> Option<String> {
         let (kind, name) = written.split_once(':').unwrap_or(("", written));
         let name = name.trim();
@@ -307,8 +307,8 @@ impl Tree {
         }
     }
 
-    /// Targets by the tree. With `every` all accounts have one, from their shares; else those that have a goal of their own. True if there
-    /// are some that give points.
+    /// Targets by the tree. With `every` all accounts have one, from their shares; otherwise those with an explicit goal have one. True if
+    /// some of them give points.
     pub fn targets(&self, every: bool, percent: Percent, draft: &mut Draft) -> bool {
         let mut any = false;
         let mut sums = BTreeMap::<Option<&String>, f64>::new();

@@ -1,4 +1,4 @@
-//! Weights and caps: the lines `Component=`.
+//! Translates weights and caps into `Component=` lines.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Accounts with all below them: shares, what they had, and how long their jobs waited.
+//! Accounts, each with all below it: shares, usage, and how long their jobs waited.
 
 use multifactor2_core::ShareTree;
 use multifactor2_replay::measures::{Counted, Fairness};

@@ -1,4 +1,4 @@
-//! From outcomes to the answer.
+//! Builds the answer from the outcomes of replays.
 
 use multifactor2_replay::measures::fair_start::FairStarts;
 use multifactor2_replay::measures::past::{GroupKind, Groups};
@@ -85,7 +85,7 @@ impl Input<'_> {
         fairness(workload, outcome, INTERVALS, workload.config.half_life(), self.since)
     }
 
-    /// The measures of a jittered run, which has a workload of its own.
+    /// The measures of a jittered run, which has a separate workload.
     pub fn measured(&self, jittered: &Workload, outcome: Outcome) -> Jittered {
         let input = Input { workload: jittered, ..*self };
         let counted = Counted::of(jittered, &[&outcome], self.since);

@@ -1,6 +1,6 @@
 //! A workload under several policies: waits, usage against shares, who gains and who loses.
 //!
-//! Unlike other answers it is about a trace, not about a cluster: [`Document`] is what `--json` shows.
+//! Other answers are about a cluster; this one is about a trace. [`Document`] is what `--json` shows.
 
 mod accounts;
 mod made;

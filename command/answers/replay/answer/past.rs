@@ -1,4 +1,4 @@
-//! What a replay knows of itself: its past against the record, what it says nothing of, and what became of each fact of the trace.
+//! How far a replay can be trusted: its past against the record, what it cannot judge, and what it did about each fact of the trace.
 
 use std::collections::BTreeMap;
 
@@ -202,7 +202,7 @@ fn against(band: &Band) -> String {
     format!("{} {} than", percent(part.abs()), if part < 0.0 { "less" } else { "more" })
 }
 
-/// The largest number of reasons with a row of their own.
+/// The largest number of reasons with separate rows.
 const REASONS: usize = 12;
 
 /// What decided the starts of jobs, and what became of it.

@@ -1,4 +1,4 @@
-//! What the measures mean, where they come from, and in which direction they are better.
+//! What each measure means, where it comes from, and in which direction it is better.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! A replay: as tables on a terminal, and as a page.
+//! Shows a replay: as tables on a terminal, and as a page.
 
 mod page;
 mod summary;

@@ -1,4 +1,4 @@
-//! A replay as one page for a browser.
+//! Shows a replay as one page for a browser.
 
 use crate::answers::replay::answer::measures::{self, Measure};
 use crate::answers::replay::answer::{Account, Change, Comparison, Document, Past, Policy, Replay};
@@ -15,7 +15,7 @@ const POLICIES: usize = 3;
 
 const DAY: i64 = 86_400;
 
-/// So many accounts have charts; the tables have all.
+/// How many accounts have charts; the tables have all.
 const CHARTS: usize = 8;
 
 /// Makes the page.

@@ -1,7 +1,8 @@
-//! A replay in a few sentences: of whom nothing can be said, which policy to choose, what it costs and whom, and how far to trust that.
+//! Sums a replay up in a few sentences: which users cannot be judged, which policy to choose, what it costs and who pays, and how far to
+//! trust that.
 //!
-//! A difference is told as one only where it is larger than chance (two standard deviations of jittered runs) and than the error of the
-//! past: the policy that the cluster had, replayed, against the record.
+//! A difference is reported only if it is larger than chance (two standard deviations of jittered runs) and larger than the error of the
+//! past (the policy that the cluster had, replayed, against the record).
 
 use std::fmt::Write as _;
 
@@ -9,10 +10,10 @@ use crate::answers::replay::answer::measures::{self, Measure};
 use crate::answers::replay::answer::{Change, Comparison, Past, Policy, Replay};
 use crate::output::numbers::{count, percent, seconds, span};
 
-/// So many of those that gain or pay are named.
+/// How many of those that gain or pay are named.
 const NAMED: usize = 3;
 
-/// So many of whom nothing can be said are named.
+/// How many are named that cannot be judged.
 const SILENT: usize = 8;
 
 /// A headline, sentences, and warnings.

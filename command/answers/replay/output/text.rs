@@ -1,4 +1,4 @@
-//! A replay as tables.
+//! Shows a replay as tables.
 
 use crate::answers::replay::answer::measures::{in_text, Section};
 use crate::answers::replay::answer::{Change, Comparison, Past, PastGroup, Policy, Replay};
@@ -7,10 +7,10 @@ use crate::output::{Form, Page, Table, Terminal};
 
 use super::summary::Summary;
 
-/// So many of those who gain or lose most are named; JSON and the page have all.
+/// How many of those who gain or lose most are named; JSON and the page have all.
 const NAMED: usize = 8;
 
-/// So many accounts are shown.
+/// How many accounts are shown.
 const ACCOUNTS: usize = 30;
 
 /// Shows it.

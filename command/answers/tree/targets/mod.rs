@@ -1,7 +1,7 @@
-//! `tree --targets` and `tree --windows`: how far everybody is from the targets that hold, as the points go by it, and what was used in each window
-//! that targets or the share tree go by.
+//! `tree --targets` and `tree --windows`: how far usage is from the targets in force, measured as points measure it, and what was used in
+//! each window that targets or the share tree use.
 //!
-//! All numbers are those of the engine ([`Model::targets`]): nothing is computed a second time here.
+//! All numbers come from the engine ([`Model::targets`]). Nothing is computed a second time here.
 
 mod of_tree;
 pub(super) mod page;

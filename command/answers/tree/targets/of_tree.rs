@@ -1,4 +1,4 @@
-//! What was used in each window by the associations of a share tree that goes by windows (`TreeUsage=window`).
+//! What associations used in each window of the share tree (`TreeUsage=window`).
 
 use super::windows::{Windows, WindowsRow};
 use super::{hours, wanted, Filter, Lack, Of};

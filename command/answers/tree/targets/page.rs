@@ -1,4 +1,4 @@
-//! Targets and windows in the page of the tree.
+//! Shows targets and windows in the page of the tree.
 
 use super::{Of, TargetRow, Targets, Windows};
 use crate::output::html::{Cell, Column, HtmlRow, Page, Table};

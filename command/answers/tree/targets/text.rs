@@ -1,4 +1,4 @@
-//! Targets as a table, and windows as one for each of whom they are.
+//! Shows targets as one table, and windows as one table for each owner.
 
 use std::fmt::Write as _;
 
@@ -124,7 +124,7 @@ impl Show for Targets {
 }
 
 impl Targets {
-    /// What has to be known to read the table.
+    /// What a reader needs to know to read the table.
     fn explain(&self, page: &mut Page) {
         let rows = || self.targets.iter().flatten();
         let mut text = "Usage beside its targets. A distance above 0: less was used than the target.".to_owned();
@@ -154,7 +154,7 @@ impl Targets {
         page.ready("\n");
     }
 
-    /// For people: as much as fits beside each other.
+    /// For people: as much as fits side by side.
     fn overview(&self) -> Table {
         let mut table = Table::new(&["Whose", "Type", "Target>", "Used>", "Distance>", "Left>", "Points>"]);
         for row in self.targets.iter().flatten() {

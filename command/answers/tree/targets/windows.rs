@@ -1,4 +1,4 @@
-//! What was used in each window by those whose targets go by windows; of a share tree `of_tree` says it in the same form.
+//! What the owners of windowed targets used in each window. `of_tree` reports the windows of a share tree in the same form.
 
 use std::collections::HashMap;
 
@@ -71,7 +71,7 @@ impl Windows {
     }
 }
 
-/// What a row is of: hours are compared with nothing, and shown beside all usage.
+/// What a row is of: hours are compared with nothing, and shown next to all usage.
 fn key(listed: &Listed) -> (Whose, Of) {
     let of = match of(listed).0 {
         Of::Hours => Of::All,

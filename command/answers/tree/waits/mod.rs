@@ -1,8 +1,9 @@
-//! `multifactor2 tree --waits`: what sacct knows of the jobs that have finished since a date, by node of today's tree. Priorities are there for the waits of
-//! jobs; this is what came of them, as `showstats -T` of Moab has it.
+//! `multifactor2 tree --waits`: waits of the jobs that finished since a date, by node of today's tree. Priorities exist to shape waits;
+//! this shows the result, as `showstats -T` of Moab does.
 //!
-//! A job counts where its association is today, else by the names of its account and user. What has no place in the tree any more has rows of its own, so that
-//! rows add up to what sacct shows. Each job is kept as four bytes, its wait: percentiles are exact, and ten million jobs take 40 to 80 megabytes.
+//! A job counts at its association, or, if that is gone, at its account and user by name. Jobs without a place in today's tree have
+//! separate rows, so that all rows add up to what sacct shows. Each job is kept as its wait in four bytes: percentiles are exact, and ten
+//! million jobs take 40 to 80 megabytes.
 
 mod read;
 mod sums;

@@ -1,7 +1,8 @@
-//! A record of sacct, as a job that has finished.
+//! Reads a record of sacct as a finished job.
 //!
-//! The wait is Start − Eligible, as in `multifactor2 replay` and sacct's own Planned: no priority shortens what comes before, such as `--begin`, a
-//! dependency or a hold. Each run of a requeued job is a job, as is each part of a resized or heterogeneous one, and each task of an array.
+//! The wait is Start − Eligible, as in `multifactor2 replay` and in sacct's own Planned. No priority shortens what comes before, such as
+//! `--begin`, a dependency or a hold. Each run of a requeued job counts as a job. So does each part of a resized or heterogeneous one, and
+//! each task of an array.
 
 use slurm_text::dates;
 

@@ -1,6 +1,7 @@
-//! Sums over jobs, by node of the tree.
+//! Sums jobs up by node of the tree.
 //!
-//! A wait is kept once, at the node of its job. In the end the waits go up, node by node, so that memory does not grow with the depth of the tree.
+//! A wait is kept once, at the node of its job, and the waits move up node by node at the end. So memory does not grow with the depth of
+//! the tree.
 
 use std::collections::HashMap;
 
@@ -72,7 +73,7 @@ struct Node {
     sum: Sum,
 }
 
-/// Today's tree, and beside it what has jobs and is not in it. Who is above stands before who is below.
+/// Today's tree, and what has jobs but is not in it. Parents come before children.
 #[derive(Clone, Debug, Default)]
 pub struct Forest {
     nodes: Vec<Node>,

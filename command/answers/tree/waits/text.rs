@@ -1,4 +1,4 @@
-//! Finished jobs and their waits as an indented table.
+//! Shows finished jobs and their waits as an indented table.
 
 use super::{Of, WaitRow, Waits};
 use crate::answers::About;

@@ -1,4 +1,5 @@
-//! Why one job comes before another: the first step of the order that decides, and for fair-share where their ways from the root part.
+//! Explains why one job comes before another: the first sort step that decides and, for fair-share, where their paths from the root
+//! diverge.
 
 pub(super) mod text;
 

@@ -1,4 +1,4 @@
-//! Two jobs compared.
+//! Shows two jobs compared.
 
 use crate::answers::why::compare::{Compare, Parting};
 use crate::answers::why::Competitor;

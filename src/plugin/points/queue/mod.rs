@@ -1,4 +1,4 @@
-//! The jobs of a cycle as points take them: read with their drafts, valued when targets are weighed.
+//! The jobs of a cycle in the form that points take: read with their drafts, valued when targets are weighed.
 
 mod deciding;
 mod order;
@@ -67,7 +67,7 @@ struct Places {
     of_sets: Option<Vec<Granted>>,
 }
 
-/// What points go by of all jobs of a cycle.
+/// What points need of all jobs of a cycle.
 #[derive(Debug)]
 pub struct PointsQueue {
     state: PointsState,
@@ -87,7 +87,7 @@ pub struct PointsQueue {
     own: [Readings; 2],
     /// What was used in each of the books that have targets.
     own_of_books: Vec<Readings>,
-    /// What targets go by, likewise.
+    /// The usage that targets are compared with, likewise.
     usage: [TargetUsage; 2],
     /// The same in books.
     usage_of_books: Vec<TargetUsage>,
@@ -121,7 +121,7 @@ impl Given {
         matches!(self, Self::Each(_))
     }
 
-    /// Those of the draft that is the one `at` so many, of an association.
+    /// Those of the draft number `at`, of an association.
     pub fn of(&self, at: usize, place: AssocPlace) -> Option<i32> {
         match self {
             Self::Nothing => None,
@@ -132,8 +132,8 @@ impl Given {
 }
 
 impl PointsQueue {
-    /// Begins to collect about so many jobs at `now`, with the steps of distances that an earlier process has `kept`, of a cluster that has so much, after what the last cycle knew; `None` where the
-    /// settings ask for no points.
+    /// Begins to collect about `jobs` jobs at `now`, after what the last cycle knew. `kept` has the steps of distances of an earlier
+    /// process, `totals` what the cluster has. `None` if the settings ask for no points.
     pub fn begin(
         before: Option<&PointsState>,
         config: &Config,
@@ -184,7 +184,7 @@ impl PointsQueue {
         self
     }
 
-    /// With who is in which grants, where there are some.
+    /// With the scopes of grants, if there are any.
     pub fn with_grants(mut self, read: impl FnOnce() -> (Arc<Scopes>, Arc<Effects>)) -> Self {
         if self.state.needs.grants {
             (self.scopes, self.state.effects) = read();

@@ -1,4 +1,4 @@
-//! What jobs add to the columns of associations: of all jobs, and of the book of the partition that a job runs in.
+//! What jobs add to the columns of associations: for all jobs, and for the book of the partition in which a job runs.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! slurmctld with our own sums of usage, in any order of what may happen: every second that a job runs for slurmctld is counted
-//! once. What a kill loses is what slurmctld loses, too: of jobs that have ended since the last cycle.
+//! Models slurmctld with our own sums of usage, in any order of events, to show that every second that a job runs is counted once. A kill
+//! loses what slurmctld loses too: jobs that have ended since the last cycle.
 
 use multifactor2_core::rules::sums::Cycle;
 use multifactor2_core::rules::tally::TallyPlace;

@@ -1,14 +1,14 @@
-//! Our own sums of usage in the life of slurmctld: every second that a job runs is in them once, however slurmctld ends.
+//! Our own sums of usage in the life of slurmctld: every second that a job runs counts once, however slurmctld ends.
 //!
-//! The sums are those of a time T, when a cycle ran, and change in a cycle only ([`Round`]). Their file has T in it, is written after the
-//! cycle, outside of all locks of slurmctld's, and replaced in one step. It is not slurmctld's file of usage, so after a restart our sums go
-//! on from their own T, whatever slurmctld's usage includes (see [`super::history`]). A job that runs is counted from T on, or from
-//! its start. That is exactly once, because of two things: a file of T has everything up to T of all jobs that slurmctld may
-//! start again as running, and nothing later than T of any of these.
+//! The sums are those of a time T, when a cycle ran, and change in a cycle only ([`Round`]). Their file records T. It is written after the
+//! cycle, outside slurmctld's locks, and replaced in one step. It is not slurmctld's file of usage, so after a restart our sums continue
+//! from their own T, whatever slurmctld's usage includes (see [`super::history`]). A running job is counted from T on, or from its start.
+//! Each second counts exactly once for two reasons: a file of T has everything up to T of all jobs that slurmctld may restart as running,
+//! and nothing later than T of any of these.
 //!
-//! Jobs that end between cycles, or later than T while the cycle of T runs, are therefore kept apart by job ([`Ended`]) until
-//! a cycle has gone past them, and the file has them apart, too. When the next slurmctld has one of them running, it has forgotten
-//! the end: the job is counted from T on, and what was kept of it is dropped. Else it has ended, and counts. So:
+//! Jobs that end between cycles, or later than T while the cycle of T runs, are therefore kept apart by job ([`Ended`]), in memory and in
+//! the file, until a cycle has gone past them. If the next slurmctld has such a job running, it has forgotten the end: the job is counted
+//! from T on, and what was kept of it is dropped. Otherwise the job has ended and counts. So:
 //!
 //! | what happens | the next start |
 //! |---|---|
@@ -21,17 +21,17 @@
 //! | the machine fails | an older file, with its older T |
 //! | the clock is set back | no time is negative: counting goes on from the new time, and the current window goes on |
 //!
-//! Where limits are not enforced slurmctld tells nobody that a job has ended. A cycle then counts those that have since the last one, from
-//! that on until they ended, by the time in their records: no later cycle does, as that time is before its period.
+//! If limits are not enforced, slurmctld tells nobody that a job has ended. A cycle then counts the jobs that have ended since the last
+//! one, up to their ends, by the times in their records. No later cycle counts them, because those times are before its period.
 //!
-//! What slurmctld's raw usage was after the cycle of T is saved, too, so that a reset by `sacctmgr` is noticed after a restart. It
-//! is compared only where slurmctld has loaded usage that includes just that cycle.
+//! slurmctld's raw usage after the cycle of T is saved too, so that a reset by `sacctmgr` is noticed after a restart. It is compared only
+//! if slurmctld has loaded usage that includes exactly that cycle.
 //!
-//! Without targets that need sums of our own, `UsageMeasure=dominant` and books, nothing is counted, and there is no file. Books that were
-//! removed are kept for a while, too.
+//! Without targets that need our own sums, `UsageMeasure=dominant` and books, nothing is counted, and there is no file. Removed books are
+//! kept for a while.
 //!
-//! What the share tree goes by with `TreeUsage=window` are sums and a file of their own ([`OwnUsage::of_tree`]). They begin with what slurmctld's raw
-//! usage is, in the current window, and their file is removed where the setting is.
+//! A share tree with `TreeUsage=window` uses separate sums in a separate file ([`OwnUsage::of_tree`]). They begin with slurmctld's raw
+//! usage in the current window, and the file is removed with the setting.
 
 mod columns;
 mod counted;
@@ -74,7 +74,7 @@ enum Purpose {
 }
 
 impl Purpose {
-    /// The name of the file, beside the state file.
+    /// The name of the file, in the directory of the state file.
     fn file(self) -> &'static str {
         match self {
             Self::Settings => "multifactor2_usage",
@@ -96,7 +96,7 @@ impl Purpose {
 struct State {
     sums: Option<Sums>,
     saving: Saving,
-    /// TRES beside the metric that the cluster did not have in the last cycle.
+    /// TRES besides the metric that the cluster did not have in the last cycle.
     lacking: Vec<String>,
     /// A cycle has begun, in which slurmctld's usage decays, and has not taken note yet of what that is then.
     is_open: bool,
@@ -260,8 +260,8 @@ impl OwnUsage {
         ends.since.is_some() && !(metric.eq_ignore_ascii_case("billing") && tres.is_empty())
     }
 
-    /// What share trees go by instead of slurmctld's raw usage, as the last cycle left it; `None` where the settings say raw usage, and
-    /// there are no books.
+    /// What share trees use instead of slurmctld's raw usage, as of the last cycle; `None` if the settings say raw usage, and there are no
+    /// books.
     pub fn measures(&self, settings: &Settings, books: &BookLines) -> Option<Arc<Measures>> {
         let weights = settings.dominant_weights();
         if weights.is_none() && books.is_empty() {
@@ -272,7 +272,7 @@ impl OwnUsage {
         Some(state.sums.as_ref().map_or_else(|| measures(&Sums::new(Recipe::default(), 0, 0)), measures))
     }
 
-    /// What the share tree goes by, in windows, as the last cycle left it: each window as a part of the next younger one.
+    /// The usage in windows for the share tree, as of the last cycle: each window as a part of the next younger one.
     pub fn measures_of_windows(&self, decay: f64) -> Arc<Measures> {
         let state = self.state.lock();
         Arc::new(state.sums.as_ref().map(|sums| sums.measures_of_windows(decay)).unwrap_or_default())
@@ -288,7 +288,7 @@ impl OwnUsage {
         self.state.lock().sums.as_ref().map(|sums| sums.readings(model))
     }
 
-    /// What was used in each window as the last cycle left it: at most so many amounts in all. `None` where nothing is counted in windows.
+    /// What was used in each window as of the last cycle, with at most `most` amounts in all. `None` if nothing is counted in windows.
     pub fn window_amounts(&self, most: usize) -> Option<WindowAmounts> {
         self.state.lock().sums.as_ref().and_then(|sums| sums.window_amounts(most))
     }
@@ -310,7 +310,7 @@ impl OwnUsage {
         }
     }
 
-    /// Saves the sums, beside the state file of cycles. No lock of slurmctld's is held: this waits for the file system.
+    /// Saves the sums, in the directory of the cycles' state file. No lock of slurmctld's is held: this waits for the file system.
     pub fn save(&self, state_file: Option<&Path>) {
         faults::point("own_usage.save");
         let Some(file) = state_file.map(|file| file.with_file_name(self.purpose.file())) else { return };
@@ -400,7 +400,7 @@ impl OwnUsage {
     }
 }
 
-/// Whether a file has usage of books. What cannot be used is left to whoever needs it.
+/// Whether a file has usage of books. Readers that need it deal with what cannot be used.
 fn has_books(file: &Path) -> bool {
     let text = fs::read_to_string(file).ok();
     text.and_then(|text| sums_file::parse(&text).ok()).is_some_and(|(sums, _)| sums.has_books())

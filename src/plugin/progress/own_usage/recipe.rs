@@ -1,11 +1,11 @@
-//! Which sums of our own the settings in force need.
+//! Which of our own sums the settings in force need.
 
 use multifactor2_core::books::BookLines;
 use multifactor2_core::policy::points::Points;
 use multifactor2_core::rules::sums::{columns, Recipe};
 use multifactor2_core::settings::Settings;
 
-/// Of the share tree in windows: empty where it does not go by them.
+/// For a share tree in windows; empty if it uses none.
 pub fn recipe_of_tree(settings: &Settings) -> Recipe {
     let windows = settings.tree_windows().map(|(length, depth, _)| (length, depth));
     Recipe { metric: columns::BILLING.to_owned(), windows, ..Recipe::default() }

@@ -1,7 +1,8 @@
-//! One cycle of our own sums of usage, under the hold of locks in which slurmctld's usage is charged, and the end of a job between two.
+//! One cycle of our own sums of usage, under the hold of locks in which slurmctld's usage is charged, and the end of a job between two
+//! cycles.
 //!
-//! Nothing changes before [`Round::finish`]: a cycle that fails before it has counted nothing, and the next one counts from the same
-//! time on.
+//! Nothing changes before [`Round::finish`]: a cycle that fails before it has counted nothing, and the next one counts from the same time
+//! on.
 
 use multifactor2_core::decay::{decay_over, RunDecay};
 use multifactor2_core::facts::{amount, TresTotal};

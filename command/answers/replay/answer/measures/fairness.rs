@@ -1,4 +1,4 @@
-//! How near usage comes to the shares.
+//! How close usage comes to the shares.
 
 use super::{Measure, Of, Policy, Section, Unit};
 

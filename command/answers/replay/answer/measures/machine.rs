@@ -1,4 +1,4 @@
-//! What the machine does.
+//! How well the machine is used.
 
 use super::{Measure, Of, Policy, Section, Unit};
 

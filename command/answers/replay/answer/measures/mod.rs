@@ -1,8 +1,8 @@
-//! What a policy is measured by: each number is declared once, and the tables, the page, the CSV file, jittered runs and definitions follow from
+//! The measures of a policy. Each number is declared once; the tables, the page, the CSV file, jittered runs and definitions follow from
 //! that.
 //!
-//! A new measure is a file here with its [`Measure`], and its line in `measures!`. What it needs of a replay that [`Policy`] does not have it
-//! takes from [`Seen`]; the JSON has it in `others` then.
+//! A new measure is a file here with its [`Measure`], and its line in `measures!`. What it needs from a replay beyond [`Policy`] it takes
+//! from [`Seen`]. The JSON lists it in `others`.
 
 use multifactor2_replay::measures::{Fairness, Summary};
 use multifactor2_replay::sim::Outcome;

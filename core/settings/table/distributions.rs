@@ -10,7 +10,7 @@ macro_rules! distributions {
             Tickets = "tickets" in tickets: Tickets,
             /// By `LevelFS` relative to the best sibling's. Usage settles on the shares, however many users an account has.
             Standing = "standing" in standing: ByStanding,
-            /// As `standing`, but all users of an account come before those of any account that is less far below its share.
+            /// As `standing`, and nobody in one account comes before anybody in an account that is further below its share.
             Strict = "strict" in strict: Strict,
         }
     };

@@ -24,7 +24,7 @@ pub use points::{
 crate::settings! {
     /// The settings in force.
     pub struct Settings in SETTINGS {
-        /// Which waiting jobs give their user tickets.
+        /// Which waiting jobs make their user active, so that the user gets tickets.
         active_jobs = "ActiveJobs": choice(ActiveJobs {
             /// Jobs not held, past their begin time and with dependencies met.
             Eligible = "eligible",
@@ -100,7 +100,7 @@ crate::settings! {
             Parent = "Parent",
             /// Jobs of a QOS.
             Qos = "QOS",
-            /// Jobs of a partition. A job in several partitions gets the tickets only in this one.
+            /// Jobs of a partition. A job in several gets the tickets only in this one.
             Partition = "Partition",
             /// Jobs of a wckey, without the `*` of a default key. No effect without `wckeys` in `AccountingStorageEnforce`.
             WcKey = "WCKey",
@@ -170,10 +170,10 @@ crate::settings! {
         dilution_running = "DilutionRunning": yes_no() default("yes");
         /// The longest time that a job counts with `DilutionUnit=committed`, and the time of a job without a time limit.
         dilution_cap = "DilutionCap": positive_duration() default("7-0");
-        /// Gives points by one component of Maui's priority function. A job's points are the sum of `Weight` times the component,
-        /// at most `Cap`. A component is the sum of weight times value, at most the part's cap, over its parts, such as
-        /// `XFactor=100` with `XFactorCap=50`. A cap of 0 or less is no limit. Points are added to the site factor, SITE in
-        /// `sprio`.
+        /// Gives points by one component of Maui's priority function. A job's points are the sum over components of `Weight`
+        /// times the component, limited by `Cap`. A component is the sum over its parts of weight (`XFactor=100`) times value,
+        /// limited by the part's cap (`XFactorCap=50`). A cap of 0 or less is no limit. Points are added to the site factor, SITE
+        /// in `sprio`.
         components = "Component": declared(Component) unset("SERV");
         /// Gives a priority, which `Component=CRED` weights.
         credentials = "Credential": declared(Credential) unset("User");
@@ -211,15 +211,15 @@ crate::settings! {
         /// The usage that targets count: billing, by the partition's `TRESBillingWeights`, or a TRES. A change starts the count
         /// anew.
         target_metric = "TargetMetric": text("billing or the name of a TRES such as cpu, node or gres/gpu", metric) default("billing");
-        /// Rounds distances from targets to steps of this many percentage points, or hundredths with `Mode=ratio`. A distance
+        /// Rounds distances from targets to steps of this many percentage points (hundredths with `Mode=ratio`). A distance
         /// leaves its step when a whole step away, so users who preempt each other's jobs change places less often. 0 means no
         /// steps.
         fs_step = "FSStep": decimal(0.0 ..= 1e6) default("0");
         /// Whether in `Target=Parent` an account or user can be no further from its target, in the same direction, than the account
         /// above it.
         cap_tiers = "CapTiers": yes_no() default("no");
-        /// Weight of the tree levels in `Target=Parent`. With m above 0 each level counts 1 + m times less than the one above it,
-        /// with m below 0 1 - m times less than the one below it, with 0 the same.
+        /// Weight of the tree levels in `Target=Parent`. If m is above 0, each level counts 1 + m times less than the one above
+        /// it; if below 0, 1 - m times less than the one below it; if 0, the same.
         tier_multiplier = "TierMultiplier": decimal(-1000.0 ..= 1000.0) default("0");
         /// Multiplies the usage charged to some jobs. A change applies to seconds run after it.
         charges = "Charge": declared(Charge) unset("Partition");
@@ -289,8 +289,8 @@ crate::settings! {
         /// A file that everybody on the host of slurmctld can read, such as `/var/lib/slurm-multifactor2/public`: cluster size,
         /// TRES, partitions, QOS without usage, priority parameters and these settings. It has no jobs, users or associations,
         /// only the number of setting lines that name users, accounts, Unix groups, wckeys, jobs or reservations, and no
-        /// partitions hidden by `PrivateData`. It is written as often as `Snapshot`; its directory needs the same ownership.
-        /// `multifactor2` reads it where Slurm hides these from the user.
+        /// partitions hidden by `PrivateData`. It is written every `SnapshotPeriod`, even without `Snapshot`; the same rules
+        /// apply to its directory. `multifactor2` reads it where Slurm hides these from the user.
         snapshot_public = "SnapshotPublic": text("none, or an absolute path of a file", is_file) default("none");
     }
 }

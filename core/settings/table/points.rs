@@ -9,7 +9,7 @@ crate::block! {
         Fs = "FS",
         /// What the job requests.
         Res = "RES",
-        /// How long the job has waited.
+        /// How the job was served so far: wait, jobs that passed it, requeues.
         Serv = "SERV",
         /// How near the job is to its longest acceptable wait, from `Service` lines.
         Target = "TARGET",

@@ -123,12 +123,11 @@ fn markdown_entry(text: &mut String, setting: &Setting) {
 /// Attributes that go with all lines of a block, or with those of one word. What is alike for all of the latter is said once.
 fn markdown_attributes(text: &mut String, block: &str, group: &[&Setting]) {
     let mut alike = String::new();
-    match group.first().and_then(|first| first.with.map(|with| (with, facts(first)))) {
-        Some((with, facts)) => {
-            let _ = write!(text, "\nOnly with `{with}`, each {facts}:\n\n");
-            alike = facts;
-        }
-        None => text.push_str("\nAttributes:\n\n"),
+    if let Some((with, first)) = group.first().and_then(|first| first.with.map(|with| (with, first))) {
+        alike = facts(first);
+        let _ = write!(text, "\nOnly with `{with}`, each {alike}:\n\n");
+    } else {
+        text.push_str("\nAttributes:\n\n");
     }
     for attribute in group {
         let name = attribute.name;

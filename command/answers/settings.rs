@@ -26,7 +26,7 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "parameters and settings in force, and where each was written";
+    const ANSWERS: &'static str = "parameters and settings in force, and where each is written";
     const EXAMPLE: &'static str = "multifactor2 settings";
     const COLUMNS: &'static [&'static [Described]] = &[COLUMNS];
 

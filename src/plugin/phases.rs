@@ -1,5 +1,5 @@
-//! The phases of a cycle: their order, and which of Slurm's locks each may take. `Plugin::run_cycle` enters one after the other; debug
-//! builds end where a lock is taken that the phase does not have, or where the order is another ([`order`]). docs/cycle.md has
+//! The phases of a cycle: their order, and which of Slurm's locks each may take. `Plugin::run_cycle` enters one after the other; a debug
+//! build ends if a phase takes a lock that it does not list, or if the order is another ([`order`]). docs/cycle.md has
 //! the same as a table, which a test compares and `make docs` writes.
 
 use crate::host::order::{self, Level, PhaseLocks};
@@ -24,7 +24,7 @@ macro_rules! phases {
                 }
             }
 
-            /// All of them, in their order, with what does them, and why they are there.
+            /// All of them, in their order, with the functions that do them, and what happens.
             #[cfg(test)]
             const ALL: &'static [(Self, &'static [&'static str], &'static str)] =
                 &[$((Self::$Phase, &[$(stringify!($function)),+], concat!($($why),+)),)+];
@@ -34,59 +34,62 @@ macro_rules! phases {
 
 // What each may take of jobs (with nodes and partitions for reading), associations, QOS and TRES.
 phases! {
-    /// Once, and again after a cycle that was left out: all associations and QOS, and jobs of every kind
+    /// Self-checks of all associations and QOS and of jobs of every kind, once and again after a cycle that was
+    /// left out
     Check(records_are_sound), [Read, Read, Read, None];
 
-    /// The state file of this cycle is written and synced under another name, before jobs are read: no wait
-    /// for the disk between reading and charging
+    /// Writes and syncs the state file of this cycle under a temporary name, so that nothing between reading and
+    /// charging waits for the disk
     Prepare(Progress::prepare), [None, None, None, None];
 
-    /// The site's plugin, where there is one, may write job records
+    /// The site factor plugin, if there is one, may write job records
     SiteFactors(update_site_factors), [Write, None, None, None];
 
-    /// Every job once: who waits, a `Draft` of each priority, the ids of who runs. Above 100,000 jobs chunk by chunk.
-    /// TRES first and by themselves, with dominant shares
+    /// Reads every job once: which ones wait, a `Draft` of each priority, the ids of running jobs. Above 100,000
+    /// jobs it reads in chunks. With dominant shares it reads TRES first, separately
     Gather(gather_known, gather_list, Gathered::read), [Read, Read, Read, Read];
 
-    /// The locks are taken and released once: a save that was under way is over then. Then, without a lock, the
-    /// state file is replaced: it names this cycle and the `assoc_usage` that lies there
+    /// Takes and releases the locks once, after which a save that was under way is over. Then, without a lock,
+    /// replaces the state file, which names this cycle and the present `assoc_usage`
     Announce(Progress::announce), [None, Write, Write, Read];
 
-    /// One hold, without a call that waits for a disk. Has slurmctld saved since (`Watch::is_unchanged`)? Then release
-    /// them, and announce once more. Else reset, decay (all usage by one factor), and charges of running jobs: found by
-    /// id (`find_job_record`), 4096 at a time each read once and then each association and QOS written once, with the
-    /// sums in registers and in the order of the jobs. One step for a save of usage and for the end of a job (see *A
-    /// restart* below). Our own sums of usage, where targets need such, are counted with it
+    /// One hold of the locks, in which no call waits for a disk. If slurmctld has saved since the announcement
+    /// (`Watch::is_unchanged`), releases the locks and announces again. Otherwise resets usage if that is due,
+    /// decays it (all by one factor) and charges running jobs: finds them by id (`find_job_record`), reads 4096 of
+    /// them once, then writes each association and QOS once, with the sums in registers and in the order of the
+    /// jobs. A save of usage and the end of a job see all of this or nothing (*A restart*, below). Counts our own
+    /// sums of usage in the same hold, if settings need them
     Charge(charge), [Write, Write, Write, Read];
 
-    /// `multifactor2_usage` is replaced, where there are sums of our own, and `multifactor2_interrupted`, where
-    /// `Charge=Requeued` is in force and something has changed; jobs only to look which of the noted ones are gone. `multifactor2_points`, where
-    /// lines count how often jobs are overtaken or how well time limits fit: what the cycle before has counted
+    /// Replaces `multifactor2_usage` if there are sums of our own; `multifactor2_interrupted` if `Charge=Requeued`
+    /// is in force and something has changed (reads jobs only to see which of the noted ones are gone); and
+    /// `multifactor2_points`, with the counts of the cycle before, if lines count how often jobs are overtaken or
+    /// how well time limits fit
     Save(OwnUsage::save, save_interrupted, save_points), [Read, None, None, None];
 
-    /// Read usage and shape, compute; each book by itself; usage is slurmctld's less that of books, or comes from our
-    /// own sums (`OwnUsage::measures`), added up along the same tree. Points, where lines ask for some, learn what is
-    /// new and weigh targets by usage as this cycle has left it (`PointsQueue::learn`). QOS only for these. Tickets
-    /// of single jobs are handed out without a lock
+    /// Reads usage and shape of the tree and computes, each book separately. Usage is slurmctld's less that of
+    /// books, or comes from our own sums (`OwnUsage::measures`), added up along the same tree. Points, if there are
+    /// any, learn what is new and weigh targets by the usage that this cycle has left (`PointsQueue::learn`); only
+    /// they need QOS. Tickets of single jobs are handed out without a lock
     Distribute(Standing::distribute), [None, Read, Read, None];
 
-    /// Every job gets its points, where lines ask for some
+    /// Gives every job its points, if there are any
     Value(PointsQueue::value), [None, None, None, None];
 
-    /// Write what `sshare` shows, by id: what came in between is left for the next cycle
+    /// Writes what `sshare` shows, by id. Associations that came in between are left for the next cycle
     Publish(Standing::publish), [None, Write, None, None];
 
-    /// Add the factors of associations, in stock's order of addition; see what changes
+    /// Adds the factors of associations, in stock's order of addition, and finds out which priorities change
     Finish(Drafts::finish), [None, None, None, None];
 
-    /// Chunk by chunk: changed numbers only, jobs found by id; for jobs in several partitions or QOS, or with a
-    /// `UsageThreshold`, more than the number. TRES for their names, where priorities are explained
+    /// In chunks: finds jobs by id and writes only priorities that changed; more than that for jobs in several
+    /// partitions or QOS or with a `UsageThreshold`. Reads TRES for their names if priorities are explained
     Write(write_priorities), [Write, Read, Read, Read];
 
-    /// What is odd in the configuration, and whom it names that there is not
+    /// Warns of what is odd in the configuration, and of names in it that do not exist
     Look(advise, warn_of_unknown), [Read, Read, Read, None];
 
-    /// Where one is due: what the records hold, 10,000 jobs at a time. Another thread does the rest
+    /// If one is due, reads what the records hold, 10,000 jobs at a time. Another thread does the rest
     Snapshot(take_snapshot), [Read, Read, Read, Read];
 }
 
@@ -156,7 +159,7 @@ mod tests {
         let page = project::read("docs/cycle.md");
         let (before, rest) = page.split_once(BEGIN).unwrap();
         let (_, after) = rest.split_once(END).unwrap();
-        let mut table = "| phase | function | locks | why |\n|---|---|---|---|\n".to_owned();
+        let mut table = "| phase | function | locks | what happens |\n|---|---|---|---|\n".to_owned();
         for (phase, functions, why) in Phase::ALL {
             let functions: Vec<String> = functions.iter().map(|name| format!("`{name}`")).collect();
             let (functions, locks) = (functions.join(", "), in_words(&phase.locks()));

@@ -87,8 +87,8 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "errors in settings before slurmctld reads them, what is wrong, without effect or unusual in a configuration \
-         that works, whether this Slurm is supported";
+    const ANSWERS: &'static str = "errors in settings before slurmctld reads them; what is wrong, without effect or unusual in the configuration \
+         in force; whether this Slurm is supported";
     const EXAMPLE: &'static str = "multifactor2 check --from saved";
 
     fn schemas() -> Vec<Schema> {

@@ -50,7 +50,7 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "what a job adds to usage and takes from the factor, TRES by TRES, by account";
+    const ANSWERS: &'static str = "how much a job adds to usage, by TRES, and lowers the factor, in each account of the user";
     const EXAMPLE: &'static str = "multifactor2 cost 1001";
 
     fn schemas() -> Vec<Schema> {

@@ -59,7 +59,7 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "how grants stand, and when they run out";
+    const ANSWERS: &'static str = "what is left of grants, and when they run out";
     const EXAMPLE: &'static str = "multifactor2 grants";
     const COLUMNS: &'static [&'static [Described]] = &[COLUMNS, reconcile::TABLE];
 

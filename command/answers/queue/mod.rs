@@ -44,7 +44,7 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "waiting jobs in the order in which the scheduler looks at them, with their places";
+    const ANSWERS: &'static str = "waiting jobs in the order in which the scheduler tries them, with their places";
     const EXAMPLE: &'static str = "multifactor2 queue -A c --partition main";
     const COLUMNS: &'static [&'static [Described]] = columns::ALL;
 

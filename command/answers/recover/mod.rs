@@ -43,7 +43,7 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "when a fair-share factor reaches a value: if everybody stops, and if all others go on";
+    const ANSWERS: &'static str = "when a fair-share factor reaches a value, if all users stop or if the others continue";
     const EXAMPLE: &'static str = "multifactor2 recover user2";
 
     fn schemas() -> Vec<Schema> {

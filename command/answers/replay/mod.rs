@@ -162,8 +162,8 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "a recorded workload under other policies: who would have waited how long, how near accounts come to \
-         their shares ([replay.md](replay.md))";
+    const ANSWERS: &'static str = "a recorded workload under other policies: how long users would have waited, and how close accounts come \
+         to their shares ([replay.md](replay.md))";
     const EXAMPLE: &'static str = "multifactor2 replay sacct.txt --policy fair-tree --policy multifactor2.conf";
 
     fn schemas() -> Vec<Schema> {

@@ -63,7 +63,7 @@ pub struct Arguments {
 
 impl Ask for Arguments {
     const ANSWERS: &'static str =
-        "the commands of sacctmgr that make accounts, users and their shares those of a CSV or YAML file";
+        "the sacctmgr commands that set accounts, users and shares as in a CSV or YAML file";
     const EXAMPLE: &'static str = "multifactor2 sync tree.csv";
 
     fn schemas() -> Vec<Schema> {

@@ -59,7 +59,7 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "accounts and users with shares, usage, LevelFS, tickets, waiting and running jobs. With `--targets` how far the usage of everybody is from the targets, floors, ceilings and caps of `Target` lines, with `--windows` what was used in each window ([points.md](points.md#how-far-everybody-is), [tree-windows.md](tree-windows.md)), and with `--waits` finished jobs and how long they waited";
+    const ANSWERS: &'static str = "accounts and users with shares, usage, LevelFS, tickets, waiting and running jobs. With `--targets` the distance of usage from the targets, floors, ceilings and caps of `Target` lines, with `--windows` the usage in each window ([points.md](points.md#how-far-everybody-is), [tree-windows.md](tree-windows.md)), with `--waits` finished jobs and how long they waited";
     const EXAMPLE: &'static str = "multifactor2 tree -A c";
     const COLUMNS: &'static [&'static [Described]] = &[text::COLUMNS, waits::COLUMNS, targets::TARGETS, targets::WINDOWS];
 

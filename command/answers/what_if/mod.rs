@@ -57,8 +57,8 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "the queue before and after a change of shares, usage, weights, settings or plugin: who gains, who \
-         loses, how far. This is the trial before a switch ([what-if.md](what-if.md))";
+    const ANSWERS: &'static str = "the queue before and after a change of shares, usage, weights, settings or plugin, and which \
+         users gain and lose ([what-if.md](what-if.md))";
     const EXAMPLE: &'static str = "multifactor2 what-if --plugin multifactor2 --weight fairshare=50000";
     const COLUMNS: &'static [&'static [Described]] = &[text::COLUMNS];
 

@@ -77,9 +77,9 @@ pub struct Arguments {
 }
 
 impl Ask for Arguments {
-    const ANSWERS: &'static str = "the one dominant reason, the priority and what adds up to it, the place, what to do. With `--long` every addend \
-         with its formula, the way from the root of the tree, what would change it most. Of two jobs: which is first, and the first rule that \
-         decides. Of two users: who is before whom, where they differ, when it turns. Without a job: each of your own in a row";
+    const ANSWERS: &'static str = "the main reason why a job waits, its priority and addends, its place, and what to do. With `--long` each addend \
+         with its formula, the path from the root of the tree, and what would change the priority most. For two jobs: which is first, and \
+         the rule that decides. For two users: which is first, where they differ, and when that changes. Without a job: a row for each of yours";
     const EXAMPLE: &'static str = "multifactor2 why 1001 1002";
 
     fn schemas() -> Vec<Schema> {

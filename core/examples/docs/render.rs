@@ -70,7 +70,7 @@ pub const GROUPS: [(&str, &str); 7] = [
     ("Snapshot", "Snapshots"),
 ];
 
-/// A heading for each setting of docs/settings.md, in groups; the attributes of a block are a table below it.
+/// A heading for each setting of docs/settings.md, in groups; the attributes of a block are a list below it.
 pub fn markdown(table: &[Setting]) -> String {
     let mut text = String::new();
     for setting in table {
@@ -88,66 +88,89 @@ fn markdown_entry(text: &mut String, setting: &Setting) {
     if let Kind::Choice(words) = setting.kind {
         text.push('\n');
         for word in words {
-            let later = since(&format!("{name}={}", word.text)).map(|version| format!(" Since {version}."));
-            let _ = writeln!(text, "- `{}`: {}{}", word.text, word.meaning, later.unwrap_or_default());
+            let later = since(&format!("{name}={}", word.text));
+            let _ = writeln!(text, "- `{}`: {}{later}", word.text, word.meaning);
         }
     }
-    let place = if setting.attributes.is_some() {
-        "`multifactor2.conf`"
-    } else {
-        "`multifactor2.conf`, `PriorityParameters`"
-    };
-    let _ = write!(
-        text,
-        "\n| allowed | default | where | since |\n|---|---|---|---|\n| {} | {} | {place} | {} |\n",
-        values(setting),
-        default(setting),
-        since(name).unwrap_or("–"),
-    );
-    let attributes: Vec<&Setting> = described(setting).collect();
-    if !attributes.is_empty() {
-        text.push_str("\n| attribute | allowed | default | meaning |\n|---|---|---|---|\n");
-    }
-    for attribute in attributes {
-        let with = attribute.with.map(|with| format!(" Only with `{with}`.")).unwrap_or_default();
-        let mut meaning = format!("{}{with}", attribute.meaning);
-        if let Kind::Choice(words) = attribute.kind {
-            for word in words {
-                let _ = write!(meaning, "<br>`{}`: {}", word.text, word.meaning);
-            }
-        }
-        if let Some(version) = since(&format!("{name}.{}", attribute.name)) {
-            let _ = write!(meaning, " Since {version}.");
-        }
-        let _ = writeln!(
-            text,
-            "| `{}` | {} | {} | {meaning} |",
-            attribute.name,
-            values(attribute),
-            default(attribute)
-        );
-    }
-    let _ = write!(text, "\n    {}\n", line(setting));
-}
-
-/// The version that brought a setting, `Setting.Attribute` or `Setting=word`, where it is listed.
-fn since(key: &str) -> Option<&'static str> {
-    SINCE.iter().find(|(_, keys)| keys.contains(&key)).map(|(version, _)| *version)
-}
-
-fn default(setting: &Setting) -> String {
-    match setting.absent {
-        Absent::Default(text) => format!("`{text}`"),
-        Absent::Unset => "none".into(),
-        Absent::Error => "required".into(),
-    }
-}
-
-fn values(setting: &Setting) -> String {
-    match setting.kind {
+    let allowed = match setting.kind {
         Kind::Choice(words) => {
             words.iter().map(|word| format!("`{}`", word.text)).collect::<Vec<_>>().join(", ")
         }
+        _ => brief(setting),
+    };
+    let _ = write!(text, "\nAllowed: {allowed}.");
+    let example = match setting.absent {
+        Absent::Default(default) => {
+            let _ = write!(text, " Default: `{default}`.");
+            // It would only repeat the heading and the default.
+            setting.attributes.is_some()
+        }
+        Absent::Unset | Absent::Error => true,
+    };
+    if setting.attributes.is_some() {
+        text.push_str(" Only in `multifactor2.conf`.");
+    }
+    let _ = writeln!(text, "{}", since(name));
+    if example {
+        let _ = write!(text, "\n    {}\n", line(setting));
+    }
+    let attributes: Vec<&Setting> = described(setting).collect();
+    for group in attributes.chunk_by(|one, next| one.with == next.with) {
+        markdown_attributes(text, name, group);
+    }
+}
+
+/// Attributes that go with all lines of a block, or with those of one word. What is alike for all of the latter is said once.
+fn markdown_attributes(text: &mut String, block: &str, group: &[&Setting]) {
+    let mut alike = String::new();
+    if let Some((with, first)) = group.first().and_then(|first| first.with.map(|with| (with, first))) {
+        alike = facts(first);
+        let _ = write!(text, "\nOnly with `{with}`, each {alike}:\n\n");
+    } else {
+        text.push_str("\nAttributes:\n\n");
+    }
+    for attribute in group {
+        let name = attribute.name;
+        let facts = facts(attribute);
+        let facts = if facts.is_empty() || facts == alike { String::new() } else { format!(" ({facts})") };
+        let later = since(&format!("{block}.{name}"));
+        let _ = writeln!(text, "- `{name}`{facts}: {}{later}", attribute.meaning);
+        if let Kind::Choice(words) = attribute.kind {
+            for word in words {
+                let _ = writeln!(text, "  - `{}`: {}", word.text, word.meaning);
+            }
+        }
+    }
+}
+
+/// The version that brought a setting, `Setting.Attribute` or `Setting=word`, as a sentence; nothing where it is not listed.
+fn since(key: &str) -> String {
+    let listed = SINCE.iter().find(|(_, keys)| keys.contains(&key));
+    listed.map(|(version, _)| format!(" Since {version}.")).unwrap_or_default()
+}
+
+/// What an attribute may be, and its default. The words of a choice are listed below it.
+fn facts(attribute: &Setting) -> String {
+    let allowed = match attribute.kind {
+        Kind::Choice(_) => None,
+        _ => Some(brief(attribute)),
+    };
+    let default = match attribute.absent {
+        Absent::Default(text) => Some(format!("default `{text}`")),
+        Absent::Unset => None,
+        Absent::Error => Some("required".into()),
+    };
+    allowed.into_iter().chain(default).collect::<Vec<_>>().join(", ")
+}
+
+/// What may be written, where docs/settings.md explains the notation for all settings at once.
+fn brief(setting: &Setting) -> String {
+    match setting.kind {
+        Kind::YesNo => "yes or no".into(),
+        Kind::Duration => "a time".into(),
+        Kind::PositiveDuration => "a time above 0".into(),
+        Kind::Date | Kind::EndDate => "a date".into(),
+        Kind::Names => "names".into(),
         _ => shape(setting),
     }
 }

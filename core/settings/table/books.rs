@@ -11,12 +11,11 @@ crate::block! {
         "a name of at most 64 letters, digits and ._-, other than default",
         is_name
     )) {
-        /// The partitions of the book. A partition may be in one book only.
+        /// Partitions of the book. A partition can be in only one book.
         partitions = "Partitions": names() required("gpu,gpu-long");
-        /// Shares of accounts, at any level of the tree, in place of their `Fairshare` in this book. They count among the accounts
-        /// and users directly below the same account. `*` stands for all others there, which otherwise have 0. Levels without a
-        /// named account keep their `Fairshare`; without `Shares` all do. Jobs with 0 shares have a factor of 0: they come last,
-        /// and start where nothing else can.
+        /// Shares of accounts, at any level, in place of their `Fairshare`. `*` means all others directly below the same account,
+        /// which otherwise have 0. Levels without a named account keep their `Fairshare`. Jobs with 0 shares have a factor of 0:
+        /// they come last, and start where nothing else can.
         shares = "Shares": list(
             "names of accounts, each once, of at most 255 bytes, with :shares behind it, a whole number from 0 to 2147483646, separated by commas; * for all \
              others beside them",

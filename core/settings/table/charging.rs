@@ -7,39 +7,37 @@ crate::block! {
     pub struct Charge(kind: choice(ChargeKind {
         /// Jobs that run in a partition.
         Partition = "Partition",
-        /// Jobs by their own QOS, not by that of their partition.
+        /// Jobs by their own QOS, not their partition's.
         Qos = "QOS",
-        /// Jobs that run in a reservation. No line fits a job that was submitted to several.
+        /// Jobs that run in a reservation. No line matches a job submitted to several.
         Reservation = "Reservation",
-        /// Jobs of a workload characterization key, without the star of a default key. Without `wckeys` in
-        /// `AccountingStorageEnforce` any user may name any key, so the line has no effect.
+        /// Jobs of a wckey, without the `*` of a default key. No effect without `wckeys` in `AccountingStorageEnforce`.
         WcKey = "WCKey",
         /// Jobs of users directly in an account.
         Account = "Account",
-        /// Jobs of an account and of all accounts below it.
+        /// Jobs of an account and all accounts below it.
         Parent = "Parent",
-        /// Runs after one that was preempted, lost a node or could not be launched, not after a requeue that somebody asked for.
-        /// Nothing is given back of the interrupted run. It takes no `Name`, and needs `limits` in `AccountingStorageEnforce`.
+        /// Runs after one that was preempted, lost a node or failed to launch, not after a requested requeue. The interrupted run
+        /// is not refunded. Takes no `Name`; needs `limits` in `AccountingStorageEnforce`.
         Requeued = "Requeued",
     })) {
-        /// The names whose jobs the line is for. Required, except with `Requeued`.
+        /// Whose jobs the line matches. Required, except with `Requeued`.
         names = "Name": names() unset("scavenger");
-        /// The multiplier of usage; with 0 it is not counted. The factors of all lines that fit a job are multiplied, even of one
-        /// kind.
+        /// Multiplier of usage; with 0 it is not counted. The factors of all matching lines are multiplied, even of one kind.
         factor = "Factor": decimal(0.0 ..= 1000.0) required("0.1");
         /// Which usage is multiplied.
         scope = "Scope": choice(ChargeScope {
-            /// `RawUsage` of associations, which fair-share uses. Limits, usage of QOS and `sreport` stay as they are.
+            /// `RawUsage` of associations, which fair-share uses. Limits, usage of QOS and `sreport` do not change.
             Priority = "priority",
-            /// This, and what limits such as `GrpTRESMins`, `GrpWall` and `GrpTRESRunMins` of associations and QOS count. `sreport`
-            /// stays as it is.
+            /// Also what limits of associations and QOS count, such as `GrpTRESMins`, `GrpWall` and `GrpTRESRunMins`. `sreport`
+            /// does not change.
             Limits = "limits",
         }) default("priority");
-        /// The weekdays on which the line counts, by the controller's clock: `Sat,Sun`, or `Mon-Fri`. Without `Days` all count.
+        /// Weekdays on which the line applies, by the controller's clock: `Sat,Sun`, or `Mon-Fri`. All if unset.
         days = "Days": text("weekdays and spans of them, each day once: Sun, Mon, Tue, Wed, Thu, Fri, Sat, Mon-Fri", are_days)
             unset("Sat,Sun");
-        /// The hours of these weekdays in which it counts. `18:00-06:00` is from 18:00 to midnight and from midnight to 06:00 of the same
-        /// weekdays. Each second that a job runs counts by itself, and what is missing to `MinimumCharge` as its last one.
+        /// Hours of these weekdays. `18:00-06:00` is 18:00 to midnight and midnight to 06:00 of the same weekdays. Each second of
+        /// a job counts separately, what is missing to `MinimumCharge` as its last one.
         hours = "Hours": text("two different times, from 00:00 to 24:00, with - between them", are_hours) unset("18:00-06:00");
     }
 }

@@ -5,11 +5,10 @@
 macro_rules! distributions {
     ($to:ident) => {
         $to! {
-            /// In proportion to shares times `LevelFS`, as `priority/multifactor2` was documented. Usage does not settle on the
-            /// shares: large shares get more, small ones less, and an account with many active users gets less for each.
+            /// In proportion to shares times `LevelFS`, as in the original `priority/multifactor2`. Usage does not settle on the
+            /// shares: large shares get more, small ones less, and accounts with many active users less per user.
             Tickets = "tickets" in tickets: Tickets,
-            /// By `LevelFS` over the best `LevelFS` of its siblings. Usage settles on the shares, however many users an account
-            /// has.
+            /// By `LevelFS` relative to the best sibling's. Usage settles on the shares, however many users an account has.
             Standing = "standing" in standing: ByStanding,
             /// As `standing`, and nobody in one account comes before anybody in an account that is further below its share.
             Strict = "strict" in strict: Strict,

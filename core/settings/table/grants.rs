@@ -7,42 +7,41 @@ use crate::rules::grants::Exact;
 crate::block! {
     /// What somebody may use of a unit in some months or days, and when of that.
     pub struct Grant(kind: choice(GrantKind {
-        /// The jobs of an account and of all accounts below it.
+        /// Jobs of an account and all accounts below it.
         Account = "Account",
-        /// The jobs of a user, in all accounts.
+        /// A user's jobs, in all accounts.
         User = "User",
-        /// The jobs of a Unix group, by name or number: the group that a job runs with.
+        /// Jobs that run with a Unix group, by name or number.
         Group = "Group",
-        /// The jobs of a QOS.
+        /// Jobs of a QOS.
         Qos = "QOS",
-        /// The jobs of a workload characterization key, without the star of a default key. Without `wckeys` in
-        /// `AccountingStorageEnforce` any user may name any key, so the line has no effect.
+        /// Jobs of a wckey, without the `*` of a default key. No effect without `wckeys` in `AccountingStorageEnforce`.
         WcKey = "WCKey",
     })) {
         /// Each of several names has all of the amount.
         names = "Name": names() required("climate");
-        /// How much of the unit is granted in all.
+        /// How much is granted in all.
         amount = "Amount": text("a number from 0 to 1000000000000000, with at most 9 decimals", is_amount) required("5000000");
-        /// What is granted: hours of a TRES that jobs have allocated. Without `Unit` it is `cpu-hours`. `node-hours` are those of allocated nodes,
-        /// shared or not. `billing-hours` are by the partition's `TRESBillingWeights`, in whole numbers as `AllocTRES` has them.
+        /// Hours of a TRES that jobs have allocated, `cpu-hours` if unset. `node-hours` are those of allocated nodes, shared or
+        /// not. `billing-hours` use the partition's `TRESBillingWeights`, in whole numbers as in `AllocTRES`.
         unit = "Unit": text("the name of a TRES with -hours behind it, such as cpu-hours, node-hours, billing-hours or gres/gpu-hours", is_unit)
             unset("cpu-hours");
-        /// The first day of the grant. It begins at midnight.
+        /// First day of the grant, from midnight.
         from = "From": date() required("2027-01-01");
-        /// The last day of the grant. It ends with the midnight after it.
+        /// Last day of the grant, to the midnight after it.
         until = "Until": end_date() required("2027-12-31");
-        /// How long its periods are: months and quarters of the calendar, or so many days from the first one on. Without `Pace` they are months.
+        /// Length of the periods: calendar months or quarters, or this many days from the first one on. Months if unset.
         pace = "Pace": text("month, quarter, or a number of days from 1 to 1000 such as 7days", is_pace) unset("month");
-        /// What may be used in a period.
+        /// What can be used in a period.
         rule = "Rule": choice(GrantRule {
-            /// What is granted for it, and what the one before has left or used too much.
+            /// Its grant, plus or minus what the period before left or used too much.
             Carry = "carry",
-            /// What is granted for it, the one before and the next one, less what these have used.
+            /// The grants of it, the period before and the next one, minus what these have used.
             Window = "window",
             /// All that is left. What is not used in time is lost, step by step.
             Ageing = "ageing",
         }) unset("carry");
-        /// The rule of a center, with its numbers. What else stands on the line replaces them.
+        /// The rule and numbers of a center. Other attributes of the line replace them.
         preset = "Preset": choice(GrantPreset {
             /// `Rule=carry CarryOver=1 Borrow=1 DebtCap=1.01`, by months.
             Jsc = "jsc",
@@ -55,59 +54,59 @@ crate::block! {
         }) unset("jsc");
         /// How the amount is divided among the periods.
         split = "Split": choice(GrantSplit {
-            /// Each has as much. The first and the last one must be whole.
+            /// Equally. The first and last one must be whole.
             Equal = "equal",
             /// By their length.
             Days = "days",
         }) unset("equal");
-        /// Only with `Rule=carry`: as many times the grant of a period as goes on to the next one at most, if it is not used. Without it
-        /// nothing does.
+        /// With `Rule=carry`: the most of a period's unused grant that goes on to the next, as a multiple of that grant. Nothing
+        /// if unset.
         carry_over = "CarryOver": text("a number from 0 to 1000, with at most 9 decimals", is_times) unset("0.5");
-        /// Only with `Rule=carry`: as many times the grant of the next period as may be used before that begins. Without it nothing may.
+        /// With `Rule=carry`: the most that can be used before the next period begins, as a multiple of its grant. Nothing if
+        /// unset.
         borrow = "Borrow": text("a number from 0 to 1000, with at most 9 decimals", is_times) unset("0.25");
-        /// Only with `Rule=carry`: as many times the grant of the next period as is taken off from it at most, if too much was used. Without it
-        /// all is.
+        /// With `Rule=carry`: the most overuse taken off the next period, as a multiple of its grant. All if unset.
         debt_cap = "DebtCap": text("a number from 0 to 1000, with at most 9 decimals", is_times) unset("1");
-        /// Only with `Rule=ageing`: after so many days what should have been used by then is lost. Without `Interval` it is 90.
+        /// With `Rule=ageing`: days after which what should have been used by then is lost. 90 if unset.
         interval = "Interval": integer(1 ..= 10000) unset("90");
-        /// What was used before the plugin counts it, in the unit: of the first period, of the second and so on. One number alone is that of the
-        /// period of `UsedUntil`.
+        /// Usage before the plugin counts it, in the unit: of the first period, of the second and so on. A single number is that
+        /// of the period of `UsedUntil`.
         used = "Used": text("numbers from 0 to 1000000000000000 separated by commas", is_list_of_amounts) unset("40,130");
-        /// Until when that is. From then on the plugin counts.
+        /// When `Used` ends. From then on the plugin counts.
         used_until = "UsedUntil": date() unset("2027-03-01");
-        /// By which clock days begin. It is the same on all lines of a sequence.
+        /// The clock by which days begin. The same on all lines of a sequence.
         time_zone = "TimeZone": choice(GrantZone {
-            /// That of the controller.
+            /// The controller's.
             Local = "local",
             /// UTC.
             Utc = "UTC",
         }) unset("local");
-        /// Whether what a job uses is multiplied with `UsageFactor` of its QOS and the factors of `Charge` lines, and `MinimumCharge` holds, as slurmctld charges
-        /// it. The accounting does not know these numbers, so `multifactor2 grants --reconcile` leaves the grant out. It is the same on all lines of a sequence.
+        /// Whether usage is multiplied as slurmctld charges it: with `UsageFactor` of the QOS, `Charge` lines and
+        /// `MinimumCharge`. The accounting lacks these numbers, so `multifactor2 grants --reconcile` leaves the grant out. The
+        /// same on all lines of a sequence.
         factors = "Factors": yes_no() unset("no");
-        /// What happens to jobs while the grant is used up for now. They start again as soon as there is something to use: nobody has to submit them
-        /// anew.
+        /// What happens to jobs while the grant is used up. They start again, without a new submission, once there is something
+        /// to use.
         beyond = "Beyond": choice(GrantBeyond {
             /// They come last, with `-PointsCap` points, and run where nobody else waits.
             Low = "low",
             /// They have ordinary fair-share, without `Within`.
             Share = "share",
-            /// They do not start, as with `Block` of a `Target` line, which has what that needs.
+            /// They do not start; see `Block` of `Target`.
             Block = "block",
         }) unset("low");
-        /// Points for jobs of a grant that is not used up. Of several grants of a job the most count, once, and none if one of them is used
-        /// up.
+        /// Points for jobs of a grant that is not used up. Of several grants the highest counts, once; none if one is used up.
         within = "Within": decimal(0.0 ..= 1e9) unset("10000");
-        /// What holds when no line of the sequence does.
+        /// What applies when no line of the sequence does.
         outside = "Outside": choice(GrantOutside {
-            /// Jobs are as if a grant were used up.
+            /// Jobs are treated as if a grant were used up.
             Beyond = "beyond",
             /// They have no grant.
             None = "none",
         }) unset("beyond");
-        /// The grant is for jobs in these partitions alone.
+        /// Limits the grant to jobs in these partitions.
         partitions = "Partition": names() unset("gpu");
-        /// The grant is for jobs in the partitions of a book.
+        /// Limits the grant to jobs in the book's partitions.
         book = "Book": text("the name of a Book line", super::books::is_name) unset("gpu");
     }
 }
@@ -117,14 +116,14 @@ crate::block! {
     pub struct Adjust(kind: choice_of(GrantKind)) {
         /// Each of several names gets all of it.
         names = "Name": names() required("climate");
-        /// How much more is granted; with a minus less.
+        /// How much more is granted; negative for less.
         amount = "Amount": text("a number from -1000000000000000 to 1000000000000000, with at most 9 decimals", is_change) required("200000");
         /// `Unit` of the grant.
         unit = "Unit": text("the name of a TRES with -hours behind it, such as cpu-hours, node-hours, billing-hours or gres/gpu-hours", is_unit)
             unset("cpu-hours");
-        /// When it is granted. The grant of that day gets it, in the period of that day.
+        /// When it is granted, to the line and period of that day.
         at = "At": date() required("2027-04-01");
-        /// Whether it is divided over the rest of the grant instead.
+        /// Whether it is spread over the rest of the grant instead.
         spread = "Spread": yes_no() unset("yes");
         /// `Partition` of the grant.
         partitions = "Partition": names() unset("gpu");

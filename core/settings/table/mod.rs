@@ -26,129 +26,124 @@ crate::settings! {
     pub struct Settings in SETTINGS {
         /// Which waiting jobs make their user active, so that the user gets tickets.
         active_jobs = "ActiveJobs": choice(ActiveJobs {
-            /// Jobs that are not held, whose begin time has come and whose dependencies are met.
+            /// Jobs not held, past their begin time and with dependencies met.
             Eligible = "eligible",
-            /// Every pending job. Held jobs and jobs that are not yet eligible also draw tickets away from others.
+            /// All pending jobs. Held and not yet eligible jobs also draw tickets away from others.
             Pending = "pending",
-            /// As `eligible`, without jobs that wait, by the reason in `squeue`, for a limit of their association or QOS, a
-            /// license, or a partition that does not take them. Jobs that only a partition that is down or inactive, unavailable
-            /// nodes or a reservation keep from starting compete among themselves, by partition.
+            /// As `eligible`, without jobs whose reason in `squeue` is a limit of their association or QOS, a license, or a
+            /// partition that does not take them. Jobs kept waiting only by a down or inactive partition, unavailable nodes or a
+            /// reservation compete among themselves, by partition.
             Startable = "startable",
         }) default("eligible");
-        /// How the tickets of an account are divided among its users and accounts with waiting jobs.
+        /// How an account's tickets are divided among its users and accounts with waiting jobs.
         distribution = "Distribution": choice_of(Distribution) default("tickets");
         /// How tickets become the fair-share factor.
         fair_share_scale = "FairShareScale": choice(FairShareScale {
-            /// In proportion: half the tickets of the best user give a factor of 0.5.
+            /// In proportion: half the best user's tickets give 0.5.
             Linear = "linear",
-            /// By orders of magnitude: a tenth of the best user's tickets gives 0.83, a millionth or less gives 0.
+            /// By orders of magnitude: a tenth of the best user's tickets gives 0.83, a millionth or less 0.
             Log = "log",
         }) default("linear");
-        /// How many of their account's tickets users with `Fairshare=parent` draw. Only `Distribution=tickets` can divide them.
+        /// How many of their account's tickets users with `Fairshare=parent` get. `split` needs `Distribution=tickets`.
         parent_users = "ParentUsers": choice(ParentUsers {
-            /// Each draws all of them.
+            /// Each gets all.
             Each = "each",
-            /// Those with waiting jobs divide them equally.
+            /// Those with waiting jobs get equal parts.
             Split = "split",
         }) default("each");
-        /// Tickets that are divided by shares and usage, S in `PolicyHierarchy`. Only the ratio to functional and override tickets
-        /// matters. With 0, shares give no tickets.
+        /// Tickets divided by shares and usage (S in `PolicyHierarchy`). Only the ratio to functional and override tickets
+        /// matters. 0 switches them off.
         tickets_share = "TicketsShare": integer(0 ..= 1_000_000_000) default("10000");
-        /// Tickets that are divided by the functional shares of users, accounts and departments, regardless of usage; F in
-        /// `PolicyHierarchy`. 0 switches them off.
+        /// Tickets divided by functional shares, regardless of usage (F in `PolicyHierarchy`). 0 switches them off.
         tickets_functional = "TicketsFunctional": integer(0 ..= 1_000_000_000) default("0");
-        /// The order in which override (O), functional (F) and share (S) tickets are given out. The tickets of a kind decide which
-        /// jobs come first for the kinds behind it. A kind that is left out, or any kind with `NONE`, is given out as well, but
-        /// neither influences the others nor is influenced by them. A job has the sum of all three.
+        /// The order in which override (O), functional (F) and share (S) tickets are given out. Each kind decides which jobs come
+        /// first for the kinds after it. Kinds left out, or all with `NONE`, are given out independently. A job gets the sum of
+        /// all three.
         policy_hierarchy = "PolicyHierarchy": text(
             "NONE, or some of the letters O, F and S, each once, in any order",
             hierarchy
         ) default("OFS");
-        /// A brake on users and accounts that catch up. One with more tickets than this multiple of its long-term share, among
-        /// those with waiting jobs, has its shares times `LevelFS` divided by how many times more, once, so it may still have more
-        /// than the multiple. 1 brakes most, 0 not at all; Grid Engine's default is 5. Only `Distribution=tickets` has this brake.
+        /// Slows users and accounts that catch up. One with more tickets than this multiple of its long-term share among those
+        /// with waiting jobs has its shares times `LevelFS` divided by the excess ratio, once, so it can stay above the multiple.
+        /// 1 slows most, 0 not at all; Grid Engine's default is 5. Needs `Distribution=tickets`.
         compensation_factor = "CompensationFactor": zero_or_decimal(1.0 ..) default("0");
-        /// How many waiting jobs a calculation ranks one by one for functional tickets. A further job gets what the next one with
-        /// the same functional shares would get. More jobs make calculations slower.
+        /// How many waiting jobs are ranked one by one for functional tickets. Further jobs get what the next one with the same
+        /// functional shares would get. More make calculations slower.
         max_functional_jobs = "MaxFunctionalJobs": integer(1 ..= 1_000_000) default("200");
-        /// Whether the jobs of an object divide its override tickets: the first gets all, the second half, the third a third and so
-        /// on, running jobs first. With `no` each job gets all. `Shared` on an `Override` line takes precedence.
+        /// Whether an object's jobs divide its override tickets: the first gets all, the second half, the third a third and so
+        /// on, running jobs first. With `no` each gets all. `Shared` on an `Override` line takes precedence.
         share_override_tickets = "ShareOverrideTickets": yes_no() default("yes");
-        /// Whether the jobs of an object divide its functional shares. With `no` each job brings all shares of its user, account
-        /// and department, so those with many jobs get more.
+        /// Whether an object's jobs divide its functional shares. With `no` each job brings all of them, so objects with many
+        /// jobs get more.
         share_functional_shares = "ShareFunctionalShares": yes_no() default("yes");
-        /// The part of the functional tickets that is divided by the shares of users. The four weights are divided by their sum.
-        /// The part of a kind without shares is not given to waiting jobs in another way.
+        /// The part of the functional tickets divided by users' shares. The four weights are divided by their sum. The part of a
+        /// kind without shares is not redistributed.
         functional_weight_user = "FunctionalWeightUser": decimal(0.0 ..= 1_000_000.0) default("0.25");
-        /// The part that is divided by the shares of accounts, which are Grid Engine's projects.
+        /// The part divided by shares of accounts (Grid Engine's projects).
         functional_weight_account = "FunctionalWeightAccount": decimal(0.0 ..= 1_000_000.0) default("0.25");
-        /// The part that is divided by the shares of departments, which are top-level accounts.
+        /// The part divided by shares of departments (top-level accounts).
         functional_weight_department = "FunctionalWeightDepartment": decimal(0.0 ..= 1_000_000.0) default("0.25");
-        /// The part that all jobs divide equally.
+        /// The part divided equally among all jobs.
         functional_weight_job = "FunctionalWeightJob": decimal(0.0 ..= 1_000_000.0) default("0.25");
-        /// Whether a job gets N override tickets, from 0 to 1,000,000, by the word `tickets=N` in its `AdminComment`, in addition
-        /// to those of `Override=Job`. The word stands once, between blanks, commas or semicolons; a bad one is ignored and logged.
-        /// Tasks of a job array inherit the tickets. Only administrators can set `AdminComment`, but first make sure that no
-        /// `job_submit` script copies text of users into it: they could give themselves tickets.
+        /// Whether `tickets=N` in a job's `AdminComment` gives it N override tickets (0 to 1,000,000) on top of `Override=Job`.
+        /// It must occur once, between blanks, commas or semicolons; a bad one is ignored and logged. Array tasks inherit the
+        /// tickets. Make sure that no `job_submit` script copies user text into `AdminComment`: users could give themselves
+        /// tickets.
         admin_comment_tickets = "AdminCommentTickets": yes_no() default("no");
-        /// Gives override tickets to users, accounts and other objects, for a time or without an end. Lines that name the same
-        /// object add up. Allowed in multifactor2.conf only, alone on a line.
+        /// Gives override tickets, optionally for a limited time. Lines for the same object add up.
         overrides = "Override": block(Override, kind: choice(OverrideKind {
-            /// The jobs of a user, who is one object in all accounts.
+            /// A user's jobs, in all accounts together.
             User = "User",
-            /// The jobs of users directly in an account, the leaf account (Grid Engine's project).
+            /// Jobs of users directly in an account (Grid Engine's project).
             Account = "Account",
-            /// The jobs of an account and of all accounts below it. A top-level account is Grid Engine's department.
+            /// Jobs of an account and all accounts below it. A top-level account is Grid Engine's department.
             Parent = "Parent",
-            /// The jobs of a QOS.
+            /// Jobs of a QOS.
             Qos = "QOS",
-            /// The jobs of a partition. Of a job in several partitions only its entry for this one gets the tickets.
+            /// Jobs of a partition. A job in several gets the tickets only in this one.
             Partition = "Partition",
-            /// The jobs of a workload characterization key, without the star of a default key. Without `wckeys` in
-            /// `AccountingStorageEnforce` any user may name any key, so the line has no effect.
+            /// Jobs of a wckey, without the `*` of a default key. No effect without `wckeys` in `AccountingStorageEnforce`.
             WcKey = "WCKey",
-            /// A job by its id, `123`, a whole job array by its id, or one task of it, `123_4`.
+            /// A job by id (`123`), a whole job array by its id, or one task (`123_4`).
             Job = "Job",
         }), {
-            /// The objects that get the tickets. Each of several names gets all of them.
+            /// Each of several names gets all of the tickets.
             names = "Name": names() required("alice,bob");
-            /// Compare them with `TicketsShare` and `TicketsFunctional`: with `TicketsShare=10000`, 10 tickets change the order of
-            /// jobs that are alike, and 10000 put a job before all others or level with the best.
+            /// With `TicketsShare=10000`, 10 tickets reorder otherwise equal jobs, and 10000 put a job first or level with the
+            /// best.
             tickets = "Tickets": integer(0 ..= 1_000_000_000) required("1000");
-            /// When the line takes effect, by the controller's clock, at the next calculation. A date without a time is the
-            /// beginning of that day. Without `From` the line holds at once.
+            /// Start, by the controller's clock, from the next calculation on. A date alone is the beginning of that day. At once
+            /// if unset.
             from = "From": date() unset("2027-01-18");
-            /// When the line ends, by the controller's clock, at the next calculation. Without `Until` it has no end.
+            /// End, by the controller's clock, from the next calculation on. None if unset.
             until = "Until": end_date() unset("2027-01-31");
-            /// Whether the jobs of an object divide the tickets. Without `Shared`, `ShareOverrideTickets` decides.
+            /// Whether the object's jobs divide the tickets. `ShareOverrideTickets` if unset.
             shared = "Shared": yes_no() unset("yes");
         }) unset("User");
-        /// Gives functional shares to users, accounts or departments. Objects on no line have 0. The shares have an effect if
-        /// `TicketsFunctional` is more than 0. Allowed in multifactor2.conf only, alone on a line.
+        /// Gives functional shares. Objects without a line have 0. Needs `TicketsFunctional` above 0.
         functional = "Functional": block(Functional, kind: choice(FunctionalKind {
-            /// Users. A user is one object in all accounts.
+            /// Users, each one object in all accounts.
             User = "User",
-            /// Accounts that users are directly in, the leaf accounts (Grid Engine's projects).
+            /// Accounts with users directly in them (Grid Engine's projects).
             Account = "Account",
-            /// Top-level accounts (Grid Engine's departments). A job directly in such an account belongs to it as well.
+            /// Top-level accounts (Grid Engine's departments), including jobs directly in them.
             Department = "Department",
         }), {
-            /// The objects that get the shares. Each of several names gets all of them, and may be on one line of a kind only. `*`
-            /// alone means all of this kind that are on no other line.
+            /// Each of several names gets all of the shares. A name can be on only one line of its kind. `*` alone means all on
+            /// no other line.
             names = "Name": names() required("*");
-            /// How many shares, or `RawShares` for those of the association, as in `sshare`; `parent` counts as 1. With `User` it
-            /// is the association that the job runs under.
+            /// A number, or `RawShares` for the shares of the association in `sshare`, where `parent` counts as 1. With `User`
+            /// that is the association that the job runs under.
             shares = "Shares": text("a whole number from 0 to 2147483646, or RawShares", shares) required("RawShares");
         }) unset("User");
-        /// Whether the tickets by shares and usage become fewer with each job of a user, so that jobs of several users start in
-        /// turn, even within one pass of the scheduler. Override and functional tickets are not diluted. With
-        /// `Distribution=standing` and `strict`, the jobs of a user with more tickets count less, so that usage settles on the
-        /// shares.
+        /// Whether each further job of a user has fewer share tickets, so that users' jobs start in turn, even within one
+        /// scheduler pass. Override and functional tickets are not diluted. With `Distribution=standing` and `strict`, jobs of
+        /// users with more tickets count less, so that usage settles on the shares.
         dilution = "Dilution": choice(Dilution {
             /// All jobs of a user have the same tickets.
             None = "none",
-            /// The tickets of a job are divided by what its user has running and waiting before it: the first job has all, the
-            /// second half, the third a third. A user in two accounts is two users here.
+            /// A job's tickets are divided by what its user has running and waiting before it: the first job has all, the second
+            /// half, the third a third. A user in two accounts is two users here.
             User = "user",
             /// As `user`, and the same for each account up to the top level, as in Grid Engine's share tree. Not allowed with
             /// `Distribution=strict`.
@@ -156,154 +151,146 @@ crate::settings! {
         }) default("none");
         /// What `Dilution` counts.
         dilution_unit = "DilutionUnit": choice(DilutionUnit {
-            /// Jobs and tasks of job arrays, each as 1. This is Grid Engine's rule.
+            /// Jobs and array tasks, 1 each (Grid Engine's rule).
             Job = "job",
-            /// CPUs that a running job has, or that a waiting job requests.
+            /// CPUs that a running job has or a waiting job requests.
             Cpu = "cpu",
             /// Billing, by the partition's `TRESBillingWeights`.
             Billing = "billing",
-            /// Billing times the minutes left of the requested time, up to `DilutionCap`.
+            /// Billing times the minutes left of the requested time, at most `DilutionCap`.
             Committed = "committed",
         }) default("job");
-        /// The amount that halves the tickets, in units of `DilutionUnit`. With `DilutionUnit=cpu` and `DilutionQuantum=64`, a user
-        /// with 64 CPUs has half the tickets for the next job, and with 128 CPUs a third.
+        /// The amount, in `DilutionUnit`, that halves the tickets. With `DilutionUnit=cpu` and 64, a user with 64 CPUs has half
+        /// the tickets for the next job, with 128 CPUs a third.
         dilution_quantum = "DilutionQuantum": positive_decimal() default("1");
-        /// The strength of the dilution. With 2 the second job has a quarter of the tickets, with 0.5 seven tenths, with 0 all.
-        /// Usage settles on the shares in the long run only with `DilutionExponent=1` and `DilutionRunning=yes`.
+        /// The strength of the dilution. The second job has a quarter of the tickets with 2, seven tenths with 0.5, all with 0.
+        /// In the long run usage settles on the shares only with 1 and `DilutionRunning=yes`.
         dilution_exponent = "DilutionExponent": decimal(0.0 ..= 10.0) default("1.0");
-        /// Whether running jobs count in the dilution, as well as waiting ones. Usage settles on the shares in the long run only
-        /// with `yes` and `DilutionExponent=1`.
+        /// Whether running jobs count as well as waiting ones. With `no`, usage does not settle on the shares in the long run.
         dilution_running = "DilutionRunning": yes_no() default("yes");
-        /// The longest time for which a job counts with `DilutionUnit=committed`. A job without a time limit counts for this time.
+        /// The longest time that a job counts with `DilutionUnit=committed`, and the time of a job without a time limit.
         dilution_cap = "DilutionCap": positive_duration() default("7-0");
-        /// Gives points by one component of Maui's priority function. The points of a job are the sum over all components of
-        /// `Weight` times the smaller of `Cap` and the component. A component is the sum over its parts of weight times the smaller
-        /// of cap and value. A part is written as its name and weight, such as `XFactor=100`, its cap with `Cap` behind the name,
-        /// such as `XFactorCap=50`. A cap of 0 or less is no limit. The points are added to the job's site factor, SITE in `sprio`.
-        /// Allowed in multifactor2.conf only, alone on a line.
+        /// Gives points by one component of Maui's priority function. A job's points are the sum over components of `Weight`
+        /// times the component, limited by `Cap`. A component is the sum over its parts of weight (`XFactor=100`) times value,
+        /// limited by the part's cap (`XFactorCap=50`). A cap of 0 or less is no limit. Points are added to the site factor, SITE
+        /// in `sprio`.
         components = "Component": declared(Component) unset("SERV");
-        /// Gives a priority to users, Unix groups, accounts, QOS or partitions. `Component=CRED` weights it. Allowed in
-        /// multifactor2.conf only, alone on a line.
+        /// Gives a priority, which `Component=CRED` weights.
         credentials = "Credential": declared(Credential) unset("User");
-        /// Sets how long jobs of a QOS or partition should wait at most. `Component=TARGET` weights it. If lines for the QOS and
-        /// for the partition of a job match, that for the QOS holds. Allowed in multifactor2.conf only, alone on a line.
+        /// Sets how long jobs should wait at most. `Component=TARGET` weights it. The QOS's line takes precedence over the
+        /// partition's.
         services = "Service": declared(Service) unset("QOS");
-        /// Sets the part of all usage that users, Unix groups, accounts, QOS or partitions should have. `Component=FS` weights the
-        /// distance from it. Allowed in multifactor2.conf only, alone on a line.
+        /// Sets a part of all usage. `Component=FS` weights the distance from it.
         targets = "Target": declared(Target) unset("User");
-        /// The multiplier of the sum of all points, before it is rounded. Jobs whose points take more than the rest gives all have
-        /// priority 1, without an order. So give all jobs an offset: a `PriorityWeight` parameter, or `Credential=User Name=*
-        /// Priority=N`, where N is the most that points take.
+        /// Multiplier of the sum of all points, before rounding. Jobs whose negative points exceed the rest of their priority all
+        /// have priority 1, in no order. So give all jobs an offset: a `PriorityWeight` parameter, or `Credential=User Name=*
+        /// Priority=N`, where N is the most that points subtract.
         points_weight = "PointsWeight": decimal(-1e9 ..= 1e9) default("1");
-        /// The most points that a job can have, and with a minus the fewest. The job's own site factor does not count here.
+        /// The most points that a job can have and, negated, the fewest. The job's own site factor is not included.
         points_cap = "PointsCap": integer(0 ..= 2_147_483_647) default("1000000");
-        /// Since when a job waits, for `QueueTime`, `XFactor`, their targets and the urgency.
+        /// When the wait begins, for `QueueTime`, `XFactor`, their targets and the urgency.
         queue_time_since = "QueueTimeSince": choice(QueueTimeSince {
-            /// Since it gains age, `AccrueTime` of `scontrol show job`: not while it is held or depends on others.
+            /// When the job begins to gain age (`AccrueTime` of `scontrol show job`): not while it is held or depends on others.
             Accrue = "accrue",
-            /// Since it was submitted, whatever has kept it.
+            /// At submission, whatever has delayed it.
             Submit = "submit",
         }) default("accrue");
         /// The usage that targets are compared with. `Window` on a `Target` line takes precedence.
         target_usage = "TargetUsage": choice(TargetUsage {
-            /// Usage that decays with `PriorityDecayHalfLife`, as `sshare` shows it.
+            /// Usage that decays with `PriorityDecayHalfLife`, as in `sshare`.
             HalfLife = "halflife",
             /// Usage of the last `TargetDepth` windows of `TargetWindow` each.
             Window = "window",
         }) default("halflife");
-        /// The length of a window. Windows begin at multiples of it since 1970, in UTC.
+        /// Length of a window. Windows begin at multiples of it since 1970, in UTC.
         target_window = "TargetWindow": positive_duration() default("12:00:00");
         /// How many windows count, including the current one.
         target_depth = "TargetDepth": integer(1 ..= 1000) default("14");
-        /// How much a window counts, relative to the next younger one.
+        /// Weight of a window relative to the next younger one.
         target_decay = "TargetDecay": decimal(0.0 ..= 1.0) default("0.8");
-        /// The usage that targets count: billing, by the partition's `TRESBillingWeights`, or a TRES. After a change, usage is
-        /// counted anew.
+        /// The usage that targets count: billing, by the partition's `TRESBillingWeights`, or a TRES. A change starts the count
+        /// anew.
         target_metric = "TargetMetric": text("billing or the name of a TRES such as cpu, node or gres/gpu", metric) default("billing");
-        /// Distances from targets count in whole steps of so many percentage points, with `Mode=ratio` of so many hundredths. A distance leaves its
-        /// step when it is a whole one away from it. So two users who preempt each other's jobs take their time to change places. With 0 distances
-        /// count as they are.
+        /// Rounds distances from targets to steps of this many percentage points (hundredths with `Mode=ratio`). A distance
+        /// leaves its step when a whole step away, so users who preempt each other's jobs change places less often. 0 means no
+        /// steps.
         fs_step = "FSStep": decimal(0.0 ..= 1e6) default("0");
         /// Whether in `Target=Parent` an account or user can be no further from its target, in the same direction, than the account
         /// above it.
         cap_tiers = "CapTiers": yes_no() default("no");
-        /// How strongly the levels of the tree count in `Target=Parent`. With a number m above 0 each level counts 1 + m times less
-        /// than the one above it. With m below 0 each counts 1 - m times less than the one below it. With 0 all count the same.
+        /// Weight of the tree levels in `Target=Parent`. If m is above 0, each level counts 1 + m times less than the one above
+        /// it; if below 0, 1 - m times less than the one below it; if 0, the same.
         tier_multiplier = "TierMultiplier": decimal(-1000.0 ..= 1000.0) default("0");
-        /// Multiplies the usage that some jobs are charged. A change holds for the seconds that jobs run after it. Allowed in
-        /// multifactor2.conf only, alone on a line.
+        /// Multiplies the usage charged to some jobs. A change applies to seconds run after it.
         charges = "Charge": declared(Charge) unset("Partition");
-        /// A job that ends earlier is charged as if it had run this long, once, at its end, so that tiny jobs gain nothing. Runs
-        /// that were preempted, lost a node or could not be launched are excepted. Without `limits` in `AccountingStorageEnforce`,
-        /// requeued runs and jobs that slurmctld forgets before the next calculation are missed: keep `MinJobAge` longer than
-        /// `PriorityCalcPeriod`. 0 switches it off.
+        /// Charges jobs that end earlier as if they had run this long, once, at their end, except runs that were preempted, lost
+        /// a node or failed to launch. Without `limits` in `AccountingStorageEnforce`, requeued runs and jobs that slurmctld
+        /// forgets before the next calculation are missed: keep `MinJobAge` longer than `PriorityCalcPeriod`. 0 switches it off.
         minimum_charge = "MinimumCharge": duration() default("0");
-        /// The usage by which the share tree divides tickets, and which `sshare` shows as normalised and effective usage and
-        /// `LevelFS`. `RawUsage` stays billing.
+        /// The usage of the share tree, and of normalised and effective usage and `LevelFS` in `sshare`. `RawUsage` stays
+        /// billing.
         usage_measure = "UsageMeasure": choice(UsageMeasure {
             /// Billing, by the partition's `TRESBillingWeights`.
             Billing = "billing",
-            /// The dominant share: the largest part of the cluster that was used of any TRES in `DominantTRES`. The usage of an
-            /// account's users is added up for each TRES first, so that CPU work and GPU work do not burden each other. The plugin
-            /// counts this usage itself, from its first start with this setting on.
+            /// The dominant share: the largest used part of the cluster of any TRES in `DominantTRES`. An account's usage is
+            /// added up by TRES first, so CPU work and GPU work do not burden each other. Counted from the first start with this
+            /// setting.
             Dominant = "dominant",
         }) default("billing");
         /// The TRES that `UsageMeasure=dominant` compares, such as `cpu,mem,gres/gpu=2`. The number, by default 1, multiplies the
-        /// used part of that TRES. `PriorityParameters`, where commas separate settings, can hold one TRES only.
+        /// used part. `PriorityParameters`, where commas separate settings, can hold only one TRES.
         dominant_tres = "DominantTRES": text(
             "names of TRES separated by commas, each once, with =weight of more than 0 behind it or without",
             lists_tres
         ) default("cpu,mem");
-        /// How usage ages by which the share tree divides tickets, and which `sshare` shows as normalised and effective usage, `LevelFS` and
-        /// `FairShare`. `RawUsage` stays billing with half-life decay. Not together with `Book` lines or `UsageMeasure=dominant`.
+        /// How usage ages in the share tree, and in the normalised and effective usage, `LevelFS` and `FairShare` of `sshare`.
+        /// `RawUsage` stays billing with half-life decay. Not with `Book` lines or `UsageMeasure=dominant`.
         tree_usage = "TreeUsage": choice(TreeUsage {
             /// It decays with `PriorityDecayHalfLife`.
             HalfLife = "halflife",
-            /// The billing of the last `TreeDepth` windows of `TreeWindow` each, with the factors of `Charge` lines. The plugin counts it itself. What
-            /// `RawUsage` is when it begins to goes into the window of that time.
+            /// Billing of the last `TreeDepth` windows of `TreeWindow` each, with the factors of `Charge` lines. The plugin
+            /// counts it itself; `RawUsage` at the start of the count goes into the window of that time.
             Window = "window",
         }) default("halflife");
-        /// The length of a window of `TreeUsage=window`. Windows begin at multiples of it since 1970, in UTC.
+        /// Length of a window of `TreeUsage=window`. Windows begin at multiples of it since 1970, in UTC.
         tree_window = "TreeWindow": positive_duration() default("24:00:00");
-        /// How many windows count for the share tree, including the current one.
+        /// How many windows the share tree counts, including the current one.
         tree_depth = "TreeDepth": integer(1 ..= 1000) default("14");
-        /// How much a window counts for the share tree, relative to the next younger one.
+        /// Weight of a window in the share tree relative to the next younger one.
         tree_decay = "TreeDecay": decimal(0.0 ..= 1.0) default("0.8");
-        /// Keeps the usage of some partitions apart. The tickets of a job depend only on what was used in the partitions of its
-        /// book, and on who waits for these. The best job of each book has a factor of 1.0, and a job in several partitions has a
-        /// factor in each. All other partitions are the default book, which `sshare` shows, with the `RawUsage` of all partitions.
-        /// Allowed in multifactor2.conf only, alone on a line, up to 31 times.
+        /// Keeps the usage of some partitions separate. A job's tickets depend only on usage of its book's partitions and on
+        /// users waiting for them. The best job of each book has a factor of 1.0; a job in several partitions has a factor in
+        /// each. `sshare` shows the default book of all other partitions, with the `RawUsage` of all. At most 31 lines.
         books = "Book": declared(Book) unset("gpu");
-        /// Grants accounts, users, Unix groups, QOS or wckeys an amount for some months or days, and paces it: each period has its part.
-        /// Lines of one name with the same unit, partitions and book follow each other in time. They need `limits` in
-        /// `AccountingStorageEnforce`. Allowed in multifactor2.conf only, alone on a line.
+        /// Grants an amount for some months or days, in periods. Lines of one name with the same unit, partitions and book are a
+        /// sequence in time. Needs `limits` in `AccountingStorageEnforce`.
         grants = "Grant": declared(Grant) unset("Account");
-        /// Grants more or less from a day on. Allowed in multifactor2.conf only, alone on a line.
+        /// Grants more or less from a day on.
         adjusts = "Adjust": declared(Adjust) unset("Account");
         /// The file that the plugin writes for the command `multifactor2`, such as `/var/lib/slurm-multifactor2/snapshot`:
-        /// associations, waiting jobs with every addend, weights and settings, but no names of jobs and no comments. The directory
-        /// must belong to `SlurmUser` or root, be writable by nobody else but root, and be no symbolic link.
+        /// associations, waiting jobs with every addend, weights and settings, but no job names or comments. The directory must
+        /// belong to `SlurmUser` or root, be writable by nobody else but root, and be no symbolic link.
         snapshot = "Snapshot": text("none, or an absolute path of a file", is_file) default("none");
-        /// The seconds after which the next calculation writes `Snapshot` again.
+        /// Seconds after which the next calculation writes `Snapshot` again.
         snapshot_period = "SnapshotPeriod": integer(1 ..= 31_536_000) default("300");
-        /// Who can read the file of `Snapshot`.
+        /// Who can read the `Snapshot` file.
         snapshot_mode = "SnapshotMode": choice(SnapshotMode {
             /// `SlurmUser` only.
             Owner = "0600",
-            /// `SlurmUser` and the group of `SnapshotGroup`.
+            /// `SlurmUser` and `SnapshotGroup`.
             Group = "0640",
             /// Everybody on the host of slurmctld. Nothing is written while `PrivateData` hides jobs, usage, users, accounts,
             /// partitions or reservations.
             All = "0644",
         }) default("0600");
-        /// The Unix group that can read the file of `Snapshot` with `SnapshotMode=0640`, by name or number. `SlurmUser` must be a
-        /// member of it, or root.
+        /// The Unix group that can read `Snapshot` with `SnapshotMode=0640`, by name or number. `SlurmUser` must be a member of
+        /// it, or root.
         snapshot_group = "SnapshotGroup": text("none, or the name or number of a Unix group", is_group) default("none");
-        /// A file that everybody on the host of slurmctld can read, such as `/var/lib/slurm-multifactor2/public`: the size of the
-        /// cluster, its TRES, partitions, QOS without usage, priority parameters and these settings. It has no jobs, users or
-        /// associations, and only the number of setting lines that name users, accounts, Unix groups, wckeys, jobs or reservations.
-        /// Partitions that `PrivateData` hides are left out. It is written with `Snapshot`, or as often without it; the rule for
-        /// the directory is the same. The command `multifactor2` reads it where Slurm hides these from the user.
+        /// A file that everybody on the host of slurmctld can read, such as `/var/lib/slurm-multifactor2/public`: cluster size,
+        /// TRES, partitions, QOS without usage, priority parameters and these settings. It has no jobs, users or associations,
+        /// only the number of setting lines that name users, accounts, Unix groups, wckeys, jobs or reservations, and no
+        /// partitions hidden by `PrivateData`. It is written every `SnapshotPeriod`, even without `Snapshot`; the same rules
+        /// apply to its directory. `multifactor2` reads it where Slurm hides these from the user.
         snapshot_public = "SnapshotPublic": text("none, or an absolute path of a file", is_file) default("none");
     }
 }

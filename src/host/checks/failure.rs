@@ -1,20 +1,20 @@
-//! Every way into the passive state, and every refusal that a self-check makes in init: one enumeration, with who can bring
-//! each about.
+//! Every way into the passive state, and every refusal that a self-check makes in init: one enumeration, with what can cause
+//! each.
 //!
 //! No check rests on what somebody can write through Slurm: letters of names, comments, keys, amounts. So no user, coordinator or
-//! operator is among the causes, and the type has none: a new check has to say who can make it fail.
+//! operator is among the causes, and the type has none: a new check has to name its causes.
 
 use std::fmt;
 
 use crate::host::layout::Release;
 use crate::host::Host;
 
-/// Who can bring a failure about. Nobody can through Slurm's commands or protocol.
+/// What can cause a failure. Nothing that is done through Slurm's commands or protocol can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Who builds Slurm from other sources than the release's, or a release that this build does not know.
+    /// Slurm was built from other sources than the release's, or is a release that this build does not know.
     Build,
-    /// What overwrites memory of slurmctld.
+    /// Something has overwritten memory in slurmctld.
     Memory,
     /// A connection to slurmdbd that comes back and breaks off again, twice at the moment of a calculation, before any job was seen
     /// with a good pointer.
@@ -24,9 +24,9 @@ pub enum Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Build => "who builds Slurm from other sources",
-            Self::Memory => "what overwrites memory of slurmctld",
-            Self::Connection => "a connection to slurmdbd that breaks off again and again",
+            Self::Build => "a Slurm built from other sources",
+            Self::Memory => "overwritten memory in slurmctld",
+            Self::Connection => "a connection to slurmdbd that keeps breaking off",
         })
     }
 }
@@ -88,7 +88,7 @@ pub enum Found {
 }
 
 impl Found {
-    /// Who can bring it about.
+    /// What can cause it.
     pub fn causes(&self) -> &'static [Cause] {
         match self {
             Self::Configuration { .. } | Self::PluginType | Self::Answer(_) | Self::Told(_) => {

@@ -187,13 +187,19 @@ fn pages_have_every_kind() {
     let markdown = render::markdown(EVERY);
     for row in [
         "\n### `Colour`\n\nA colour. It may be `red`.\n\n- `red`: Like blood.\n- `green`: Like grass.\n",
-        "| `red`, `green` | `green` | `multifactor2.conf`, `PriorityParameters` |",
-        "\n### `Weight`\n\nA weight.\n\n| allowed | default | where | since |\n|---|---|---|---|\n| a number of 0 or more | `0.5` |",
-        "| a number from 0 to 1 | none |",
-        "| a number of more than 0 | `2` |",
-        "| 0 and numbers of 1 or more | `0` |",
-        "| `Name` | names separated by commas, each once, of at most 255 bytes | required | Who it is. |",
-        "\n    Exception=",
+        "\nAllowed: `red`, `green`. Default: `green`.\n\n### `Count`\n",
+        "\n### `Weight`\n\nA weight.\n\nAllowed: a number of 0 or more. Default: `0.5`.\n",
+        "\nAllowed: a number from 0 to 1.\n\n    Part=0.25\n",
+        "\nAllowed: a number of more than 0. Default: `2`.\n",
+        "\nAllowed: 0 and numbers of 1 or more. Default: `0`.\n",
+        "\nAllowed: yes or no. Default: `yes`.\n",
+        "\nAllowed: a time. Default: `1-12`.\n",
+        "\nAllowed: a time above 0. Default: `5`.\n",
+        "\nAllowed: a date.\n\n    Last=2027-01-31\n",
+        "\nAllowed: names.\n\n    Names=alice,bob\n",
+        "\nAllowed: `User`, `Account`. Only in `multifactor2.conf`.\n\n    Exception=",
+        "\n\nAttributes:\n\n- `Name` (names, required): Who it is.\n- `Tickets` (a whole number from 0 to 100, default `5`): How many.\n",
+        "\n- `Until` (a date): How long.\n- `Way`: In which way.\n  - `up`: Upwards.\n  - `down`: Downwards.\n",
     ] {
         assert!(markdown.contains(row), "{row}\n{markdown}");
     }

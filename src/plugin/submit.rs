@@ -60,7 +60,8 @@ impl Plugin {
         let lock = jobs.associations::<Factors>();
         let mut origins = self.origins.lock();
         // Settings that asked for more may have been taken back, and the cycle that forgets what they gave be still to come.
-        let Origins { config: Some(config), points, drafts, standing, set, numbers, .. } = &mut *origins else {
+        let Origins { config: Some(config), points, drafts, standing, set, numbers, .. } = &mut *origins
+        else {
             return None;
         };
         if !config.only_priorities || !standing.is_by_association() {

@@ -55,10 +55,10 @@ pub(super) trait Component: Sized {
 /// A component, as one line has it.
 #[derive(Clone, Debug)]
 pub(super) struct ComponentLine<C> {
-    weight: f64,
+    pub(super) weight: f64,
     /// In place of the weight: the part of all points that the job has for which the component is largest.
     pub(super) percent: Option<f64>,
-    cap: f64,
+    pub(super) cap: f64,
     pub(super) component: C,
 }
 

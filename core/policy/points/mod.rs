@@ -32,7 +32,7 @@ use self::in_books::BookTargets;
 use self::lines::LineKind;
 use self::named::NamedLines;
 use self::steps::Steps;
-use self::tables::{Object, Objects, Own};
+use self::tables::{Object, Objects};
 use self::terms::{amount, least, weight};
 use crate::policy::pools::{Named, Names};
 use crate::rules::targets::{KeptSteps, NO_CAP};

@@ -10,7 +10,7 @@ use multifactor2_core::books::BookSet;
 use multifactor2_core::facts::TresTotal;
 use multifactor2_core::policy::points::bypass::{Eligible, Overtaken, Started};
 use multifactor2_core::policy::points::{
-    number, JobFacts as Facts, PartitionAt, PointsJob, QosAt, Reader, TargetUsage,
+    JobFacts as Facts, PartitionAt, PointsJob, QosAt, Reader, TargetUsage,
 };
 use multifactor2_core::rules::accuracy::Accuracies;
 use multifactor2_core::rules::grants::{Effects, Granted, Scopes};
@@ -25,11 +25,8 @@ pub(super) use order::priority_there;
 
 use super::{Groups, PointsOfSets, PointsState};
 use crate::host::access::Open;
-use crate::host::constants::NO_VAL;
-use crate::host::lists::List;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::panics::attempt;
-use crate::host::partitions;
 use crate::host::records::{Job, Partition};
 use crate::host::views;
 use crate::plugin::config::Config;
@@ -37,7 +34,7 @@ use crate::plugin::grants::{KnownGrants, OtherPlaces};
 use crate::plugin::progress::own_usage::OwnUsage;
 use crate::plugin::queue::Drafted;
 use crate::plugin::standing::Standing;
-use crate::plugin::waiting::{is_eligible, AssocPlace, Waiting};
+use crate::plugin::waiting::{AssocPlace, Waiting};
 
 /// A job as it was read.
 #[derive(Debug, Clone, Copy)]

@@ -8,6 +8,8 @@ use slurm_inproc::constants::{
 };
 use slurm_inproc::{Association, AssociationUsage, Conf, Host, HostResult, Options, Partition, Plugin, Qos};
 
+use crate::charges::LIMITS;
+
 fn weights() -> Conf {
     Conf::new()
         .cluster_cpus(1000_u32)
@@ -79,15 +81,20 @@ fn a_job_that_is_set_after_pools_were_taken_back_is_not_counted_again() -> HostR
 #[test]
 fn the_short_way_and_the_long_one_give_the_same_priorities() -> HostResult<()> {
     let tres = "cpu=1000003,mem=500009,node=10007";
-    for conf in [
-        weights(),
-        weights().weight_tres(tres),
-        weights().weight_tres(tres).flags(PRIORITY_FLAGS_FAIR_TREE | PRIORITY_FLAGS_NO_NORMAL_TRES),
-        weights().favor_small(1_u16),
-        weights().flags(PRIORITY_FLAGS_FAIR_TREE | PRIORITY_FLAGS_SIZE_RELATIVE),
-        weights().weight_fairshare(0_u32).weight_job_size(0_u32),
+    // u3 has used up what is granted, u4 and u5 have not, the others are under no grant.
+    let grants = "Grant=User Name=u3 Amount=0 From=2030-01-01 Until=2040-12-31 Beyond=low\n\
+                  Grant=User Name=u4,u5 Amount=1000000 From=2030-01-01 Until=2040-12-31 Within=30000011\n";
+    let tree = PRIORITY_FLAGS_FAIR_TREE;
+    for (conf, settings) in [
+        (weights(), ""),
+        (weights().weight_tres(tres), ""),
+        (weights().weight_tres(tres).flags(tree | PRIORITY_FLAGS_NO_NORMAL_TRES), ""),
+        (weights().favor_small(1_u16), ""),
+        (weights().flags(tree | PRIORITY_FLAGS_SIZE_RELATIVE), ""),
+        (weights().weight_fairshare(0_u32).weight_job_size(0_u32), ""),
+        (weights().enforce(LIMITS), grants),
     ] {
-        let mut host = filled(&conf, "")?;
+        let mut host = filled(&conf, settings)?;
         let short = both(&mut host, 3)?;
         host.configure(&Conf::new().debug_flags(DEBUG_FLAG_PRIO))?;
         host.reconfigure(false)?;

@@ -83,6 +83,22 @@ fn the_licence_of_the_rpm_names_all_that_is_linked_in() {
     }
 }
 
+/// Otherwise no package can be made: cargo-about stops at the first licence that it may not take.
+#[test]
+fn the_licences_of_all_that_is_linked_are_accepted_for_packages() {
+    let about = read("packaging/about.toml");
+    let accepted = about.lines().find_map(|line| line.strip_prefix("accepted = ")).unwrap();
+    let accepted: BTreeSet<&str> = accepted.split('"').skip(1).step_by(2).collect();
+    for package in ["slurm-multifactor2", "multifactor2-command"] {
+        for licence in linked_licences(package) {
+            // Our own are left out of the list.
+            let is_ours = licence.contains("GPL-2.0-or-later");
+            let is_accepted = licence.iter().any(|one| accepted.contains(one.as_str()));
+            assert!(is_ours || is_accepted, "{licence:?} of {package} is not in packaging/about.toml");
+        }
+    }
+}
+
 /// A site builds with the Rust that the pages ask for.
 #[test]
 fn no_crate_wants_a_newer_rust() {

@@ -49,17 +49,17 @@ pub struct Replay {
     pub policies: Vec<Policy>,
     /// Every policy against the first.
     pub comparisons: Vec<Comparison>,
-    /// What users gain who play with the policy; empty where nobody was asked to.
+    /// Gains of users who game the policy; empty if none was asked for.
     pub gaming: Vec<Gaming>,
     /// The policy that the cluster had, replayed, against the record; absent where no recorded start is known.
     pub past: Option<Past>,
-    /// Accounts, users and partitions of which nothing can be said, and why.
+    /// Accounts, users and partitions without a verdict, and why.
     pub unsaid: Vec<Unsaid>,
     /// What decided the starts of jobs, and what became of it here.
     pub facts: Vec<FactRow>,
     /// What every replay leaves out, one sentence each.
     pub left_out: Vec<String>,
-    /// What the trace does not tell, and what follows.
+    /// What the trace lacks, and what follows.
     pub missing: Vec<Missing>,
     /// What was wrong with it.
     pub problems: Vec<Problem>,
@@ -104,7 +104,7 @@ pub struct Trace {
     pub runs: usize,
     /// There would have been more, but ten minutes were over.
     pub runs_cut: bool,
-    /// Up to so many seconds later jobs come in a jittered run.
+    /// By how many seconds at most jobs are submitted later in a jittered run.
     pub jitter: u32,
     /// Jobs whose waits are counted: those that have ended under all policies, without the warm-up.
     pub counted: usize,
@@ -140,7 +140,7 @@ pub struct Policy {
     pub makespan: i64,
     /// Normalised waits over users.
     pub users_normalised: Spread,
-    /// Seconds in which somebody waited.
+    /// Seconds in which at least one job waited.
     pub contended: f64,
     /// Share error.
     pub share_error: Spread,
@@ -158,7 +158,7 @@ pub struct Policy {
     pub accounts: Vec<Account>,
     /// Over time.
     pub series: Series,
-    /// Measures that have no field of their own.
+    /// Measures without their own field.
     pub others: Vec<Measured>,
     /// Mean and spread over jittered runs; empty without any.
     pub runs: Vec<OverRuns>,
@@ -279,11 +279,11 @@ pub struct Account {
 pub struct Series {
     /// When each interval begins.
     pub begins: Vec<i64>,
-    /// In parts of each, from 0 to 1: somebody waited.
+    /// The part of each in which a job waited, from 0 to 1.
     pub contended: Vec<f64>,
     /// Share error.
     pub share_error: Vec<f64>,
-    /// Jain's index; absent where nobody waited.
+    /// Jain's index; absent if no job waited.
     pub jain: Vec<Option<f64>>,
     /// Accounts directly below the root.
     pub accounts: Vec<AccountSeries>,
@@ -342,10 +342,10 @@ pub struct Comparison {
     pub partitions: Vec<Change>,
 }
 
-/// How much longer somebody waits.
+/// How much longer an account, user or partition waits.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
-    /// Who.
+    /// Its name.
     pub name: String,
     /// Jobs.
     pub jobs: usize,
@@ -357,11 +357,11 @@ pub struct Change {
     pub chance: Option<f64>,
     /// How far the replayed past may be from the record here, in seconds; absent where that is not known.
     pub error: Option<f64>,
-    /// It is larger than both, and nothing else forbids to say it.
+    /// It is larger than both, and the group has a verdict.
     pub is_told: bool,
 }
 
-/// What a user gains who plays with a policy.
+/// The gain of a user who games a policy.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Gaming {
     /// The user.
@@ -374,13 +374,13 @@ pub struct Gaming {
     pub policy: String,
     /// Service of the user over that of its twin; absent where they never waited together.
     pub gain: Option<f64>,
-    /// The same where nobody plays.
+    /// The same if both are honest.
     pub honest: Option<f64>,
     /// The standard deviation of the gain over jittered runs, each with its own twin; absent with fewer than two.
     pub deviation: Option<f64>,
     /// Jittered runs.
     pub runs: usize,
-    /// The gain differs from what nobody's playing gives by more than two standard deviations.
+    /// The gain differs from that of honest users by more than two standard deviations.
     pub is_told: bool,
     /// What the user has of its entitlement, over the same of its twin; absent where one of them was entitled to nothing.
     pub by_entitlement: Option<f64>,
@@ -388,7 +388,7 @@ pub struct Gaming {
     pub seconds: f64,
 }
 
-/// What a trace does not tell.
+/// What a trace lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Missing {
     /// What.

@@ -73,7 +73,7 @@ pub struct PastBlock {
     pub error: f64,
 }
 
-/// A group of jobs of which nothing is said.
+/// A group of jobs without a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Unsaid {
     /// `account`, `user` or `partition`.
@@ -170,9 +170,9 @@ pub fn unsaid(workload: &Workload, groups: &Groups, past: &OfReplay) -> Vec<Unsa
                 ),
                 Silence::Outage { jobs } => (None, format!("{misfit}: an outage, which {jobs} of its jobs met")),
                 Silence::NotKnown if !workload.has_events => {
-                    (None, format!("{misfit}: why is not known, as the trace has no events of nodes"))
+                    (None, format!("{misfit}: the reason is not known, because the trace has no node events"))
                 }
-                Silence::NotKnown => (None, format!("{misfit}: why is not known")),
+                Silence::NotKnown => (None, format!("{misfit}: the reason is not known")),
             };
             Unsaid {
                 of: group.kind.name().to_owned(),

@@ -60,7 +60,7 @@ pub(super) fn unknown(model: &Model<'_>, settings: &Settings) -> Names {
     names.found.extend(unknown_tres(model, settings, &mut hidden));
     if !hidden.is_empty() {
         let what = hidden.join(", ");
-        names.not_looked_at.push(format!("names of {what} in lines of settings: not all of these can be seen"));
+        names.not_looked_at.push(format!("names of {what} in settings: some of these are hidden here"));
     }
     names
 }
@@ -87,7 +87,8 @@ fn unknown_tres(model: &Model<'_>, settings: &Settings, hidden: &mut Vec<&str>) 
         .map(|(setting, name)| {
             let hours = if setting == "Unit" { "-hours" } else { "" };
             Advice::without_effect(format!(
-                "{setting}={name}{hours}: the cluster has no such TRES, so it counts nothing: correct it, or add the TRES to AccountingStorageTRES"
+                "{setting}={name}{hours}: the cluster has no such TRES, so nothing is counted: correct it, or add the TRES to \
+                 AccountingStorageTRES"
             ))
         })
         .collect()

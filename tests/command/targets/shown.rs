@@ -75,7 +75,7 @@ fn what_is_explained_is_there() {
             |word: &str| word.strip_suffix('h').is_some_and(|number| number.parse::<f64>().is_ok());
         for (at, (explained, is_there)) in [
             (metric.as_str(), has(&is_hours)),
-            ("avail: of what the cluster could have given.", has(&|word| word.ends_with("%avail"))),
+            ("avail: of what the cluster could have delivered.", has(&|word| word.ends_with("%avail"))),
             ("sib: of what it and its siblings have used;", has(&|word| word.ends_with("%sib"))),
             ("ratio: the distance is a part of the target.", has(&|word| word == "ratio")),
             (
@@ -87,7 +87,7 @@ fn what_is_explained_is_there() {
         .enumerate()
         {
             let is_explained = above.contains(explained);
-            if above.starts_with("Usage beside its targets.") {
+            if above.starts_with("Usage and its targets.") {
                 assert_eq!(is_explained, is_there, "{explained}: {shown}");
                 seen[at] += usize::from(is_there);
             } else {
@@ -119,10 +119,10 @@ fn windows_that_are_not_told_are_in_the_sum_alone() {
         said.contains("Windows of 12:00:00, of which 9 count. Amounts are in hours of billing;"),
         "{shown}"
     );
-    assert!(said.contains("The snapshot tells the latest 2: what is older is in the sums alone."), "{shown}");
+    assert!(said.contains("The snapshot has the latest 2; older ones are only in the sums."), "{shown}");
     assert!(said.contains("User ada: 2 h count, 50% of all usage"), "{shown}");
     snapshot.windows[2].told = 9;
-    assert!(!Sample::new(&snapshot).ask(&["tree", "--windows"]).out.contains("The snapshot tells"));
+    assert!(!Sample::new(&snapshot).ask(&["tree", "--windows"]).out.contains("The snapshot has"));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn rows_fit_a_terminal_and_programs_have_all_fields() {
             let printed = Printed { parsable2: true, ..Printed::default() };
             let table = printout(&model, answer.clone(), AsJson::default(), &printed, terminal);
             if asked == BOTH {
-                assert!(table.unwrap_err().to_string().contains("two tables"));
+                assert!(table.unwrap_err().to_string().contains("a single table"));
                 continue;
             }
             let table = table.unwrap().out;

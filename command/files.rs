@@ -116,7 +116,7 @@ impl NewDirectory {
         let mut entries = fs::read_dir(path).map_err(|error| Error::of_output(path, &error))?;
         if entries.next().is_some() {
             return Err(Error::Output(format!(
-                "{}: there is something in it already: name a directory that does not exist yet",
+                "{}: it is not empty: name a directory that does not exist yet",
                 path.display()
             )));
         }

@@ -121,14 +121,14 @@ pub struct Bare<A> {
     pub answer: A,
 }
 
-/// Of which cluster and time an answer is, and what could not be known.
+/// The cluster and time of an answer, and what could not be known.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct About {
     /// `ClusterName`
     pub cluster: String,
     /// The release of Slurm.
     pub release: String,
-    /// How priorities come about.
+    /// How priorities are computed.
     pub algorithm: Algorithm,
     /// The same in words.
     pub algorithm_in_words: String,
@@ -140,9 +140,9 @@ pub struct About {
     pub source: String,
     /// How old the snapshot of the plugin was that was found on this host, in seconds; `None` where another source was used.
     pub age: Option<i64>,
-    /// The queue goes by priorities that were computed here, not by those that Slurm has.
+    /// The queue uses priorities that were computed here, not Slurm's.
     pub recomputed: bool,
-    /// What is hidden from who asked, one sentence each.
+    /// What is hidden from the caller, one sentence each.
     pub hidden: Vec<String>,
     /// What could not be known, one sentence each.
     pub notes: Vec<String>,

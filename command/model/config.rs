@@ -35,7 +35,7 @@ pub enum HetPriority {
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools)] // each is a flag of slurm.conf
 pub struct Config {
-    /// How priorities come about.
+    /// How priorities are computed.
     pub algorithm: Algorithm,
     /// What the factors of jobs are computed with.
     pub factors: FactorConfig,
@@ -82,7 +82,7 @@ impl Config {
         let algorithm = Algorithm::of(snapshot);
         if snapshot.parameters.is_empty() && algorithm != Algorithm::Basic {
             notes.push(
-                "The parameters of slurm.conf are not known: only what Slurm itself shows can be told."
+                "The parameters of slurm.conf are not known, so the answer has only what Slurm itself shows."
                     .to_owned(),
             );
         }

@@ -92,8 +92,8 @@ impl<'s> Model<'s> {
         if tree.windows.as_ref().is_some_and(TreeWindows::are_lost) {
             config.settings = None;
             notes.push(
-                "Shares go by usage in windows (TreeUsage=window), and the snapshot does not tell what was used in each, so what counts at this \
-                 time is not known: FAIRSHARE and SITE are those that Slurm shows."
+                "Shares use windows (TreeUsage=window), and the snapshot lacks the usage of each at this time: FAIRSHARE and SITE \
+                 are those that Slurm shows."
                     .to_owned(),
             );
         }

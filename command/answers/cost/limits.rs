@@ -93,7 +93,7 @@ pub(super) fn told<'m>(model: &'m Model<'m>, texts: Option<&Texts>, job: &Job) -
         return Known::NotEnforced;
     }
     let Some(text) = texts.and_then(|texts| texts.texts.get(commands::ASSOCIATIONS)) else {
-        return Known::Not("what 'scontrol show assoc_mgr' says of them was not asked or not answered");
+        return Known::Not("'scontrol show assoc_mgr' was not asked or did not answer");
     };
     let (declared, _) = qos::qos(texts.map_or("", |texts| texts.text(commands::QOS)));
     let partition = model.snapshot.partitions.iter().find(|partition| partition.name == job.partition);
@@ -103,11 +103,11 @@ pub(super) fn told<'m>(model: &'m Model<'m>, texts: Option<&Texts>, job: &Job) -
     names.dedup();
     let find = |name: &String| declared.iter().find(|qos| qos.name == *name);
     let Some(own) = names.iter().map(find).collect::<Option<Vec<_>>>() else {
-        return Known::Not("sacctmgr does not tell the flags of the QOS");
+        return Known::Not("sacctmgr does not show the flags of the QOS");
     };
     let has_flag = |of: &qos::Declared, flag: &str| of.flags.iter().any(|one| one.eq_ignore_ascii_case(flag));
     if own.iter().any(|qos| has_flag(qos, "Relative")) {
-        return Known::Not("limits of a QOS with the flag Relative are parts of what the cluster has");
+        return Known::Not("limits of a QOS with the flag Relative are percentages of the cluster");
     }
     let first = own.first().filter(|_| !job.qos.is_empty());
     let is_usage_factor_safe = first.is_some_and(|qos| has_flag(qos, "UsageFactorSafe"));

@@ -130,7 +130,7 @@ pub const ALL: &[&[Described]] = &[
         ("ShareTreeTickets>", "Tickets of the share tree among them"),
     ],
     &[
-        ("Points>", "Its points, as a part of SITE; so are the next eight"),
+        ("Points>", "Its points, which are a part of SITE, as are the next eight"),
         ("CREDPoints>", "Those of the component CRED"),
         ("FSPoints>", "Those of FS"),
         ("RESPoints>", "Those of RES"),

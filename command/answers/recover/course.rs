@@ -117,7 +117,7 @@ impl<'m> Course<'m> {
         match self.law {
             Law::HalfLife { half_life: 0, .. } => "none of it decays",
             Law::HalfLife { .. } => "all of it decays alike",
-            Law::Windows { .. } => "there is none in the windows",
+            Law::Windows { .. } => "the windows have none",
         }
     }
 

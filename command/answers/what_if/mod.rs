@@ -38,10 +38,13 @@ use crate::output::{Described, Printout, Schema, Terminal};
 use crate::output::numbers::count;
 use crate::progress::Progress;
 
-/// Shows the queue before and after a change: who gains, who loses, how far
+/// Show the queue before and after a change: who gains and who loses how many places
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "With --conf the settings after the change are those of that file.\n\nExamples:\n  multifactor2 what-if --shares b=30\n  multifactor2 what-if --usage user2@c=0 --weight age=5000\n  multifactor2 what-if --plugin stock --html switch.html\n  multifactor2 what-if --new-account g=20 --new-user user2@g=1\n  multifactor2 what-if --job \"1001 Nice=100\" --job \"1002 hold\"\n  multifactor2 what-if --submit \"-A c -p main -c 8 -t 1-0\" --as user2 -P"
+    after_help = "With --conf, the settings after the change come from that file.\n\nExamples:\n  multifactor2 what-if --shares \
+     b=30\n  multifactor2 what-if --usage user2@c=0 --weight age=5000\n  multifactor2 what-if --plugin stock --html \
+     switch.html\n  multifactor2 what-if --new-account g=20 --new-user user2@g=1\n  multifactor2 what-if --job \"1001 Nice=100\" \
+     --job \"1002 hold\"\n  multifactor2 what-if --submit \"-A c -p main -c 8 -t 1-0\" --as user2 -P"
 )]
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
@@ -103,7 +106,7 @@ impl Arguments {
 pub struct WhatIf {
     /// What is different, one sentence each; empty for nothing.
     pub changes: Vec<String>,
-    /// What has to be known to understand the answer, and what cannot be known, one sentence each.
+    /// Remarks on the answer, and what cannot be known, one sentence each.
     pub remarks: Vec<String>,
     /// How priorities come about after the change.
     pub algorithm_after: Algorithm,
@@ -116,9 +119,9 @@ pub struct WhatIf {
     pub moved: Option<usize>,
     /// The places of both queues, in their order after the change, then those that are no longer there.
     pub rows: Vec<ChangeRow>,
-    /// Accounts with jobs in the queue, who gains most first.
+    /// Accounts with jobs in the queue, largest gain first.
     pub accounts: Vec<Group>,
-    /// Users with jobs in the queue, who gains most first.
+    /// Users with jobs in the queue, largest gain first.
     pub users: Vec<Group>,
     /// Associations whose standing is another.
     pub standings: Vec<StandingChange>,
@@ -263,7 +266,7 @@ fn differs(now: &Model<'_>, before: &Model<'_>) -> Option<String> {
     let others = now.iter().zip(&computed).filter(|(now, computed)| now.key != computed.key).count();
     (others > 0 || now.len() != computed.len()).then(|| {
         format!(
-            "'Before' is computed, too, as the next calculation of slurmctld has it: {} not as in its last one.",
+            "'Before' is computed for slurmctld's next calculation: {} not as in its last one.",
             count(others, "place of the queue is", "places of the queue are")
         )
     })

@@ -53,7 +53,7 @@ impl GrantExceeded {
     /// In words, as what a job is beyond.
     pub fn in_words(&self) -> String {
         let (Some(used), Some(usable)) = (self.used, self.usable) else {
-            return format!("the grant of {}: none of its lines holds now", self.of);
+            return format!("the grant of {}: none of its lines is in force now", self.of);
         };
         let since = self.since.map_or_else(String::new, |since| format!(" since {}", time(since)));
         format!(
@@ -70,7 +70,7 @@ impl GrantExceeded {
         match (self.next, self.used) {
             (Some(next), Some(_)) => format!("The next period begins on {}.", time(next)),
             (Some(next), None) => format!("The next one begins on {}.", time(next)),
-            (None, _) => "There is no later one: until an administrator grants more, it stays so.".to_owned(),
+            (None, _) => "There is no later one: only an administrator can grant more.".to_owned(),
         }
     }
 }

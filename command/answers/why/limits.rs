@@ -24,7 +24,7 @@ pub struct LimitInForce {
     pub limit: f64,
     /// How much is used; `None` for a limit of a single job.
     pub used: Option<f64>,
-    /// Who uses most of it, at most five; none where that is not told.
+    /// The largest users of it, at most five; empty if unknown.
     pub most: Vec<UsedBy>,
 }
 
@@ -155,7 +155,7 @@ impl super::Why {
     pub(super) fn look_at_limits(&mut self, model: &Model<'_>, texts: Option<&Texts>, job: usize) {
         let Some(field) = field(&model.snapshot.jobs[job].reason) else { return };
         let Some(limits) = texts.and_then(|texts| of(model, texts, job, &field)) else {
-            self.details.push("Which limit that is, and how much of it is used, was not asked or not answered.".to_owned());
+            self.details.push("The limit and its usage are not known: Slurm was not asked or did not answer.".to_owned());
             return;
         };
         let may_hide = !field.is_of_qos && model.snapshot.about.partial_tree;
@@ -164,7 +164,7 @@ impl super::Why {
                 "The limit is one of {} or an account above, which PrivateData=usage hides.",
                 self.account
             )),
-            (true, false) => self.details.push("'scontrol show assoc_mgr' tells no limit of that kind now.".to_owned()),
+            (true, false) => self.details.push("'scontrol show assoc_mgr' shows no limit of that kind now.".to_owned()),
             (false, true) => self.details.push("Limits of accounts above may be hidden.".to_owned()),
             (false, false) => {}
         }

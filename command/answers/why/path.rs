@@ -26,7 +26,7 @@ pub struct Level {
     pub shares_norm: f64,
     /// Raw usage.
     pub usage: f64,
-    /// What shares go by instead, with `TreeUsage=window`: the usage in its windows, each as it counts, in seconds times billing.
+    /// With `TreeUsage=window`, the usage for shares: the weighted usage of its windows, in seconds times billing.
     pub window_usage: Option<f64>,
     /// U: its part of all usage, from 0 to 1.
     pub usage_norm: f64,

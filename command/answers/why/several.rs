@@ -171,7 +171,7 @@ impl Several {
             page.about(&about.in_words());
             return page;
         }
-        page.headline(&format!("{}. Higher priority comes sooner.", count(self.jobs.len(), "job", "jobs")));
+        page.headline(&format!("{}. Higher priority comes first.", count(self.jobs.len(), "job", "jobs")));
         page.table(&table.without_unknown(), !printed.noheader);
         if let Some(unknown) = &self.unknown {
             page.paragraph(&format!("Places are not known: {}", unknown.sentence));

@@ -351,7 +351,7 @@ fn default_memory(snapshot: &Snapshot, nodes: u32, cpus: u32) -> Option<u64> {
     of_node.or_else(|| Some(read("DefMemPerCPU")?.saturating_mul(u64::from(cpus)) / u64::from(nodes.max(1))))
 }
 
-/// The account of a user who names none, by its associations: the only one, or the default; `None` where that is not known.
+/// The account of a user who names none, by its associations: the only one, or the default; `None` if that is not known.
 pub fn default_account<'s>(of_user: &[&'s Association]) -> Option<&'s str> {
     let first = of_user.first()?.account.as_str();
     let default = || of_user.iter().find(|one| one.is_default).map(|one| one.account.as_str());

@@ -29,8 +29,8 @@ FILE has a line per GPU type with its FP32 performance in TFLOPS, and comments a
   h100      67
 Types are those of Gres in slurm.conf. Slower GPUs and those without a type get the factor of TYPE.
 
-It prints a slurm.conf line per partition and the AccountingStorageTRES that these need. Put the lines below those of the partitions, or
-merge them. It changes nothing. Run it again when nodes come or go.
+It prints a slurm.conf line per partition and the AccountingStorageTRES that these need. Put the lines below those of the \
+partitions, or merge them. It changes nothing. Run it again when nodes come or go.
 
 Examples:
   multifactor2 weights --fp32 gpus --baseline rtx2080ti

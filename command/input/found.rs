@@ -35,7 +35,7 @@ pub struct PluginFiles {
 }
 
 impl PluginFiles {
-    /// By the answer of `scontrol show config`, and the multifactor2.conf of this host. `None` where the plugin does not run, or this
+    /// By the answer of `scontrol show config`, and the multifactor2.conf of this host. `None` if the plugin does not run, or this
     /// host does not know its settings.
     pub fn of(configuration: &str, conf: &Path) -> Option<Self> {
         let parameters = config::parameters(configuration);

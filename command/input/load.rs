@@ -34,8 +34,7 @@ pub struct Arguments {
     /// Save Slurm's output in a new directory, for --from and for support
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
-    /// Replace names of users, accounts, partitions, QOS, reservations, wckeys and the cluster, the same name everywhere alike;
-    /// 'root' and QOS 'normal' stay. With --save, write a single file 'snapshot', without host and file names
+    /// Replace names of users, accounts, partitions, QOS, reservations, wckeys and the cluster consistently; 'root' and QOS 'normal' stay. With --save, write a single file 'snapshot', without host and file names
     #[arg(long)]
     pub anonymise: bool,
     /// The controller's multifactor2.conf, which no Slurm command shows

@@ -58,7 +58,7 @@ impl Step {
 pub struct Slot {
     /// The place of the job in the snapshot.
     pub job: usize,
-    /// Which of its entries; `None` where it has only one partition and QOS.
+    /// Which of its entries; `None` if it has only one partition and QOS.
     pub entry: Option<usize>,
     /// The priority there.
     pub priority: u32,

@@ -35,7 +35,7 @@ pub struct Tree {
     pub usage: Vec<f64>,
     /// What the share tree of each book goes by, by node; the default book first.
     measured: Vec<Vec<f64>>,
-    /// The windows that the share tree goes by; `None` where it does not.
+    /// The windows that the share tree goes by; `None` if it does not.
     pub windows: Option<TreeWindows>,
     nodes: Vec<Option<Node>>,
     associations: Vec<usize>,

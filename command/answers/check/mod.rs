@@ -43,11 +43,12 @@ Each line has a grade:
   not looked at    cannot be checked here, with the reason
   error            the check itself failed
 
-Exit status: 0 if nothing is wrong or without effect, 2 if something is (with --strict also if something is unusual), 1 if the check itself failed.
+Exit status: 0 if nothing is wrong or without effect, 2 if something is (with --strict also if something is unusual), 1 if the \
+check itself failed.
 
-With --plugins it only checks whether this build supports a Slurm to be installed. It reads the files of that Slurm without running them.
-'unusual' means that support is not certain before that Slurm runs. Without a slurmctld it checks what sshare needs. For packages that are
-unpacked in this directory:
+With --plugins it only checks whether this build supports a Slurm to be installed. It reads the files of that Slurm without \
+running them. 'unusual' means that support is not certain before that Slurm runs. Without a slurmctld it checks what sshare \
+needs. For packages that are unpacked in this directory:
   --plugins usr/lib64/slurm --slurmctld usr/sbin/slurmctld
 
 Examples:

@@ -29,7 +29,7 @@ use crate::submission::{associations_of, default_account, JobOptions};
 const JOB_OPTIONS: [&str; 10] =
     ["account", "partitions", "qos", "ntasks", "cpus_per_task", "nodes", "mem", "gres", "gpus", "time"];
 
-/// Show how much a job adds to usage and lowers the fair-share factor, and in which account its priority would be highest
+/// Show how much usage a job adds, how far that lowers the fair-share factor, and which account would give it the highest priority
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  multifactor2 cost 1001\n  multifactor2 cost --as user2 -A c -p main -c 8 --mem 16G -t 1-0"
@@ -91,7 +91,7 @@ pub struct Cost {
     pub partition: String,
     /// Its QOS.
     pub qos: String,
-    /// Its time limit in seconds; `None` where it has none.
+    /// Its time limit in seconds; `None` if it has none.
     pub seconds: Option<u64>,
     /// How TRES are added up.
     pub rule: Rule,
@@ -129,9 +129,9 @@ pub struct Account {
     pub factor_after: Option<f64>,
     /// What that takes from each priority: the difference times `PriorityWeightFairShare`.
     pub priority_lost: Option<f64>,
-    /// The priority that the job would have there at the next calculation; `None` where it is not known, or the job has no turn.
+    /// The priority that the job would have there at the next calculation; `None` if it is not known, or the job has no turn.
     pub priority: Option<u32>,
-    /// Its place in the partition then, from 1; `None` where the whole queue is not known.
+    /// Its place in the partition then, from 1; `None` if the whole queue is not known.
     pub rank: Option<usize>,
     /// How many would wait in the partition.
     pub of: Option<usize>,

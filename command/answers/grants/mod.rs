@@ -22,11 +22,12 @@ use crate::output::{Described, Form, Page, Printout, Schema, Table, Terminal};
 use crate::progress::Progress;
 
 const HELP: &str = "\
-Amounts are in hours of the unit. The bar is what may be used in this period: # is used, | is where it should be by now. The run-out time
-assumes the usage rate of the last seven days.
+Amounts are in hours of the unit. The bar is what may be used in this period: # is used, | is where it should be by now. The \
+run-out time assumes the usage rate of the last seven days.
 
---reconcile is for root and SlurmUser on the controller. It compares the plugin's counts with the job runs in slurmdbd and writes the
-differences to StateSaveLocation/multifactor2_grants.correction. The plugin applies them at its next calculation. slurmdbd stays unchanged.
+--reconcile is for root and SlurmUser on the controller. It compares the plugin's counts with the job runs in slurmdbd and \
+writes the differences to StateSaveLocation/multifactor2_grants.correction. The plugin applies them at its next calculation. \
+slurmdbd stays unchanged.
 
 Examples:
   multifactor2 grants
@@ -153,13 +154,13 @@ pub struct GrantRow {
     pub partitions: Vec<String>,
     /// Its state.
     pub state: State,
-    /// Since when; `None` where that is not known.
+    /// Since when; `None` if that is not known.
     pub since: Option<i64>,
     /// The rule, or the preset.
     pub rule: String,
     /// What happens to jobs beyond it: `low`, `share` or `block`.
     pub beyond: String,
-    /// The number of the period, from 1 on; 0 where no line holds.
+    /// The number of the period, from 1 on; 0 if no line holds.
     pub period: u32,
     /// How many there are.
     pub periods: u32,
@@ -189,11 +190,11 @@ pub struct GrantRow {
     pub left: f64,
     /// What running jobs use in an hour.
     pub running: f64,
-    /// What was used in an hour, in the mean of the last seven days; `None` where nothing is known of them.
+    /// What was used in an hour, in the mean of the last seven days; `None` if nothing is known of them.
     pub rate: Option<f64>,
     /// When it runs out at that rate.
     pub ends: Ends,
-    /// That time; `None` where there is none.
+    /// That time; `None` if there is none.
     pub ends_at: Option<i64>,
     /// When the next line begins; `None` for none.
     pub next_line: Option<i64>,
@@ -441,7 +442,7 @@ const COLUMNS: &[Described] = &[
     ("Name", "Its name"),
     ("Unit", "What is granted"),
     ("Partition", "The partitions that it is for; empty for all"),
-    ("State", "within, beyond, unknown, outside, or none where jobs have no grant now"),
+    ("State", "within, beyond, unknown, outside, or none if jobs have no grant now"),
     ("Rule", "The rule, or the preset"),
     ("Beyond", "What happens to jobs beyond it"),
     ("Begin", "When this period begins"),

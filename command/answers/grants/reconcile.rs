@@ -45,7 +45,7 @@ const COLUMNS: [&str; 11] = [
 pub struct Reconciled {
     /// Up to when both have counted, in seconds since 1970.
     pub until: i64,
-    /// Where the correction is for the plugin; `None` where nothing was to be written.
+    /// Where the correction is for the plugin; `None` if nothing was to be written.
     pub file: Option<PathBuf>,
     /// Each period that was compared.
     pub periods: Vec<PeriodRow>,

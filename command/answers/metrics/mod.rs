@@ -35,8 +35,8 @@ const DEEPEST: usize = 1000;
 
 /// What the help says besides.
 const HELP: &str = "\
-The file is replaced atomically and has mode 0644. It has users and their targets only with --users.
-Run this every five minutes. The package has a Grafana dashboard and alerts.
+The file is replaced atomically and has mode 0644. It has users and their targets only with --users. Run this every five \
+minutes. The package has a Grafana dashboard and alerts.
 
 Examples:
   multifactor2 metrics

@@ -42,15 +42,15 @@ pub const MOST_BYTES: u64 = 4 << 20;
 
 /// What the help says of the directory.
 const HELP: &str = "\
-FROM is a file of Maui or Moab, a slurm.conf with priority/multifactor, or a directory with what qconf of Grid Engine prints. In the directory:
+FROM is a file of Maui or Moab, a slurm.conf with priority/multifactor, or a directory of qconf output from Grid Engine with:
   ssconf   qconf -ssconf
   sstree   qconf -sstree
   suser    for user in $(qconf -suserl); do qconf -suser \"$user\"; done
   sprj     for project in $(qconf -sprjl); do qconf -sprj \"$project\"; done
   su       for set in $(qconf -sul); do qconf -su \"$set\"; done
   sconf    qconf -sconf
-One of them is enough, and FROM can be a single one. Parameters without a line are listed with the reason. Values that cannot be read are
-listed and left out. migrate changes nothing and asks no cluster.
+One of them is enough, and FROM can be a single one. Parameters without a line are listed with the reason. Values that cannot be \
+read are listed and left out. migrate changes nothing and asks no cluster.
 
 Exit status: 0, or 1 if FROM cannot be read.
 

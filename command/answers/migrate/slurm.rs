@@ -27,9 +27,9 @@ pub struct FirstDay {
     /// `PriorityWeightFairshare` that moves the queue as far as the old weight moves it now: that weight times the difference of the largest
     /// and the smallest factor of waiting jobs. The old weight where there are no two different ones.
     pub weight: u32,
-    /// Kendall's tau of both orders, from 1 (the same) to -1 (the opposite); `None` where places are not known.
+    /// Kendall's tau of both orders, from 1 (the same) to -1 (the opposite); `None` if places are not known.
     pub tau: Option<f64>,
-    /// How many jobs have another place; `None` where places are not known.
+    /// How many jobs have another place; `None` if places are not known.
     pub moved: Option<usize>,
     /// The number of jobs compared.
     pub jobs: usize,
@@ -41,7 +41,7 @@ pub struct FirstDay {
     pub remarks: Vec<String>,
 }
 
-/// Parameters of slurm.conf that are about priorities; `None` where a file is none.
+/// Parameters of slurm.conf that are about priorities; `None` if a file is none.
 fn parameters(path: &Path) -> Option<Vec<Item>> {
     let pairs: Vec<Pair> = files::read(path)?.statements.into_iter().flat_map(Statement::into_pairs).collect();
     pairs.iter().find(|pair| makes_slurm_conf(&pair.key))?;
@@ -54,7 +54,7 @@ fn parameters(path: &Path) -> Option<Vec<Item>> {
     Some(pairs.into_iter().filter(is_about).map(item).collect())
 }
 
-/// Translates a slurm.conf; `None` where the file is none.
+/// Translates a slurm.conf; `None` if the file is none.
 pub(super) fn translate(path: &Path) -> Option<Draft> {
     let items = parameters(path)?;
     let mut draft = Draft::default();

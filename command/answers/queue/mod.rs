@@ -99,7 +99,7 @@ impl Filter {
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct QueueAnswer {
-    /// Why places are not known; `None` where they are.
+    /// Why places are not known; `None` if they are.
     pub unknown: Option<Unknown>,
     /// How many places the queue has: one for each partition of a job. If places are not known, the visible ones.
     pub places: usize,
@@ -118,9 +118,9 @@ pub struct QueueAnswer {
 /// A job in one of its partitions.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct QueueRow {
-    /// Its place in the whole queue, from 1; `None` where places are not known.
+    /// Its place in the whole queue, from 1; `None` if places are not known.
     pub position: Option<usize>,
-    /// Its place among those of its partition, from 1; `None` where places are not known.
+    /// Its place among those of its partition, from 1; `None` if places are not known.
     pub rank: Option<usize>,
     /// As squeue shows it.
     pub job: String,
@@ -138,7 +138,7 @@ pub struct QueueRow {
     pub priority: u32,
     /// Its fair-share factor, from 0 to 1, where it is computed here.
     pub fair_share: Option<f64>,
-    /// What the priority is the sum of; `None` where it is set by hand, or Slurm did not show it.
+    /// What the priority is the sum of; `None` if it is set by hand, or Slurm did not show it.
     pub addends: Option<Addends>,
     /// Its tickets, where they are known.
     pub tickets: Option<QueueTickets>,
@@ -158,7 +158,7 @@ pub struct QueueRow {
     pub reason: String,
     /// When it was submitted, in seconds since 1970.
     pub submit: i64,
-    /// When backfill expects it to start; 0 where it does not say.
+    /// When backfill expects it to start; 0 if it does not say.
     pub start: i64,
 }
 

@@ -33,7 +33,7 @@ enum Law<'m> {
         windows: &'m TreeWindows,
         clock: Clock,
         at: i64,
-        /// Those whose amounts grow old while all others keep their usage, each with all above it; `None` where all do.
+        /// Those whose amounts grow old while all others keep their usage, each with all above it; `None` if all do.
         only: Option<Vec<Vec<Node>>>,
     },
 }

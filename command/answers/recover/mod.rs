@@ -161,7 +161,7 @@ pub struct Account {
     pub account: String,
     /// The partition that the association is for; empty for all.
     pub partition: String,
-    /// The book whose partitions this is about; `None` where there are no books.
+    /// The book whose partitions this is about; `None` if there are no books.
     pub book: Option<String>,
     /// The factor of the next job now, from 0 to 1.
     pub factor: f64,
@@ -197,7 +197,7 @@ impl Others {
 pub struct Scenario {
     /// What others do.
     pub others: Others,
-    /// Seconds from now until the factor is reached; 0 where it is now, `None` where it is not in the time looked at.
+    /// Seconds from now until the factor is reached; 0 if it is now, `None` if it is not in the time looked at.
     pub reached: Option<i64>,
     /// It is reached because all usage is reset then.
     pub by_reset: bool,

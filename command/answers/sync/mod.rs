@@ -30,8 +30,8 @@ FILE is CSV with a header, or YAML if its name ends in .yaml or .yml:
     parent: physics
     shares: 10
     users: {ada: 2, emmy: 1, bob: }
-An account without parent is below root. Shares are sacctmgr's Fairshare: a number from 0 to 2147483646, or the word parent. Without shares,
-existing values stay and new accounts and users get 1. Associations for a single partition stay unchanged.
+An account without parent is below root. Shares are sacctmgr's Fairshare: a number from 0 to 2147483646, or the word parent. \
+Without shares, existing values stay and new accounts and users get 1. Associations for a single partition stay unchanged.
 
 The commands are in the order in which sacctmgr needs them. Review them, then: multifactor2 sync tree.csv | sh
 

@@ -133,7 +133,7 @@ pub struct TreeRow {
     pub parent: u32,
     /// How many are above it.
     pub depth: usize,
-    /// The book that shares, usage, standing and tickets are of; `None` where there are no books.
+    /// The book that shares, usage, standing and tickets are of; `None` if there are no books.
     pub book: Option<String>,
     /// Its account.
     pub account: String,

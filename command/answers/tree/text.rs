@@ -10,7 +10,7 @@ use crate::output::{Described, Form, Page, Table, Terminal};
 
 /// The columns of the table.
 pub const COLUMNS: &[Described] = &[
-    ("Book", "The book; only where the settings have some"),
+    ("Book", "The book; only if the settings have some"),
     ("Account", "The account, indented by its depth"),
     ("User", "The user, with the partition of the association in brackets; empty for an account"),
     ("RawShares>", "Raw shares, or parent"),

@@ -29,7 +29,7 @@ pub struct Changed {
     pub submitted: Vec<u32>,
 }
 
-/// What an addend is multiplied with that Slurm shows under an old weight; `None` where it shows none.
+/// What an addend is multiplied with that Slurm shows under an old weight; `None` if it shows none.
 fn ratio(old: f64, new: f64) -> Option<f64> {
     if old > 0.0 {
         return Some(new / old);
@@ -282,7 +282,7 @@ impl Changed {
         Ok(())
     }
 
-    /// A weight of slurm.conf; 0 where it is not set.
+    /// A weight of slurm.conf; 0 if it is not set.
     fn weight_of(&self, parameter: &str) -> f64 {
         self.snapshot.parameter(parameter).and_then(|weight| weight.trim().parse().ok()).unwrap_or(0.0)
     }
@@ -483,7 +483,7 @@ impl Changed {
     }
 }
 
-/// Whether the settings in force give points; `None` where they are not known.
+/// Whether the settings in force give points; `None` if they are not known.
 fn gives_points(model: &Model<'_>) -> Option<bool> {
     if model.config.algorithm != Algorithm::Multifactor2 {
         return Some(false);

@@ -44,7 +44,7 @@ pub struct Changes {
     /// of PriorityParameters
     #[arg(long, value_name = "PLUGIN", hide_possible_values = true, help_heading = "Changes")]
     pub plugin: Option<Plugin>,
-    /// Submit a job: sbatch options in quotes, such as "-A chem -p gpu --gres=gpu:4 -t 1-0"
+    /// Add a job as if submitted: sbatch options in quotes, such as "-A chem -p gpu --gres=gpu:4 -t 1-0"
     #[arg(long = "submit", value_name = "OPTIONS", help_heading = "Changes", allow_hyphen_values = true)]
     pub submissions: Vec<JobOptions>,
     /// The submitting user [default: you]

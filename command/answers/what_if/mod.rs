@@ -38,7 +38,7 @@ use crate::output::{Described, Printout, Schema, Terminal};
 use crate::output::numbers::count;
 use crate::progress::Progress;
 
-/// Show the queue before and after a change: who gains and who loses how many places
+/// Show the queue before and after a change, and the places that accounts and users gain or lose
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "With --conf, the settings after the change come from that file.\n\nExamples:\n  multifactor2 what-if --shares \
@@ -110,12 +110,12 @@ pub struct WhatIf {
     pub remarks: Vec<String>,
     /// How priorities come about after the change.
     pub algorithm_after: Algorithm,
-    /// Why places are not known; `None` where they are.
+    /// Why places are not known; `None` if they are.
     pub unknown: Option<Unknown>,
     /// Kendall's tau of both orders, from 1 (the same) to -1 (the opposite); `None` for fewer than two places in both, or where
     /// places are not known.
     pub tau: Option<f64>,
-    /// Places of the queue that are in both and have another position; `None` where places are not known.
+    /// Places of the queue that are in both and have another position; `None` if places are not known.
     pub moved: Option<usize>,
     /// The places of both queues, in their order after the change, then those that are no longer there.
     pub rows: Vec<ChangeRow>,
@@ -130,9 +130,9 @@ pub struct WhatIf {
 /// A job in one of its partitions.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ChangeRow {
-    /// Its place in the whole queue before the change, from 1; `None` where it was not there, or places are not known.
+    /// Its place in the whole queue before the change, from 1; `None` if it was not there, or places are not known.
     pub position_before: Option<usize>,
-    /// The same after it; `None` where it is no longer there, or places are not known.
+    /// The same after it; `None` if it is no longer there, or places are not known.
     pub position_after: Option<usize>,
     /// How many places it moves forward; backward where it is negative.
     pub gain: Option<i64>,
@@ -173,9 +173,9 @@ pub struct Group {
     pub backward: usize,
     /// How far they move forward on average; backward where it is negative.
     pub mean: f64,
-    /// The largest move forward; 0 where none does.
+    /// The largest move forward; 0 if none does.
     pub furthest_forward: i64,
-    /// The largest move backward, as a negative number; 0 where none does.
+    /// The largest move backward, as a negative number; 0 if none does.
     pub furthest_backward: i64,
 }
 

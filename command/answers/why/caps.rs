@@ -31,7 +31,7 @@ pub struct CapExceeded {
     pub stops: bool,
     /// When there is room for the job.
     pub room: Room,
-    /// That in seconds since 1970, if nothing more is charged until then; `None` where there is no such time.
+    /// That in seconds since 1970, if nothing more is charged until then; `None` if there is no such time.
     pub free_at: Option<i64>,
 }
 

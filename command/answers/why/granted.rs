@@ -15,13 +15,13 @@ pub struct GrantExceeded {
     pub of: String,
     /// The unit, such as `cpu`.
     pub unit: String,
-    /// Since when, in seconds since 1970; `None` where that is not known.
+    /// Since when, in seconds since 1970; `None` if that is not known.
     pub since: Option<i64>,
-    /// What was used in the period; `None` where no line holds at the time.
+    /// What was used in the period; `None` if no line holds at the time.
     pub used: Option<f64>,
     /// What may be used in it.
     pub usable: Option<f64>,
-    /// When the next period begins, or the next line; `None` where there is none.
+    /// When the next period begins, or the next line; `None` if there is none.
     pub next: Option<i64>,
     /// The job does not start (`Beyond=block`).
     pub stops: bool,

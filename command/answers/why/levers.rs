@@ -16,7 +16,7 @@ pub struct Lever {
     pub what: String,
     /// How much more priority that is.
     pub gain: f64,
-    /// The place in the partition that follows, from 1, if no other priority changes meanwhile; `None` where places are not known.
+    /// The place in the partition that follows, from 1, if no other priority changes meanwhile; `None` if places are not known.
     pub rank: Option<usize>,
 }
 

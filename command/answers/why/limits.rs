@@ -51,7 +51,7 @@ impl LimitInForce {
     }
 }
 
-/// The limits that a field may mean, from the root down, of what can be seen; `None` where nobody told limits.
+/// The limits that a field may mean, from the root down, of what can be seen; `None` if nobody told limits.
 fn of(model: &Model<'_>, texts: &Texts, job: usize, field: &Field) -> Option<Vec<LimitInForce>> {
     let text = texts.texts.get(commands::ASSOCIATIONS)?;
     let told = limits::limits(text);
@@ -140,7 +140,7 @@ fn add(
     }
 }
 
-/// What those right below an association use; none where not all of them are told.
+/// What those right below an association use; none if not all of them are told.
 fn below(model: &Model<'_>, told: &Limits, id: u32, key: &str) -> Vec<UsedBy> {
     let all = model.snapshot.associations.iter().zip(0..).filter(|(row, _)| row.parent == id);
     let one = |(row, place): (&Association, usize)| {

@@ -208,19 +208,19 @@ pub struct Why {
     pub limits: Vec<LimitInForce>,
     /// The caps of `Target` lines that it goes beyond; none where points are not computed here.
     pub caps: Vec<CapExceeded>,
-    /// The grants that it is beyond; none where the plugin's snapshot is not there.
+    /// The grants that it is beyond; none if the plugin's snapshot is not there.
     pub grants: Vec<GrantExceeded>,
-    /// Its places in the queue, the first one first; none where it is not in the queue, or places are not known.
+    /// Its places in the queue, the first one first; none if it is not in the queue, or places are not known.
     pub places: Vec<QueuePlace>,
-    /// Why its places are not known; `None` where they are, or it is not in the queue.
+    /// Why its places are not known; `None` if they are, or it is not in the queue.
     pub unknown: Option<Unknown>,
     /// The priority that the queue uses; 0 if the job is held. Higher comes first.
     pub priority: u32,
-    /// What that is the sum of, in the order of addition; none where it is set by hand, or the job is held.
+    /// What that is the sum of, in the order of addition; none if it is set by hand, or the job is held.
     pub terms: Vec<Term>,
-    /// What the sum lacks of the priority, and why; `None` where it lacks nothing.
+    /// What the sum lacks of the priority, and why; `None` if it lacks nothing.
     pub lacks: Option<Lacks>,
-    /// The book whose shares and usage count, that of its first place; `None` where there are no books.
+    /// The book whose shares and usage count, that of its first place; `None` if there are no books.
     pub book: Option<String>,
     /// From the root down to the association of the job, in that book.
     pub path: Vec<Level>,
@@ -286,7 +286,7 @@ pub struct QueuePlace {
     pub of: usize,
     /// How many jobs come before it in the whole queue that are not before it in the partition.
     pub elsewhere: usize,
-    /// How many of these are in partitions that share nodes with its own; `None` where it is not known which nodes partitions have.
+    /// How many of these are in partitions that share nodes with its own; `None` if it is not known which nodes partitions have.
     pub competing: Option<usize>,
     /// Those partitions, most jobs first.
     pub sharing: Vec<Sharing>,

@@ -17,11 +17,11 @@ pub struct Term {
     pub name: String,
     /// How the factor is computed.
     pub formula: String,
-    /// The same with numbers; empty where they are not known.
+    /// The same with numbers; empty if they are not known.
     pub numbers: String,
-    /// The factor; `None` where there is none.
+    /// The factor; `None` if there is none.
     pub factor: Option<f64>,
-    /// The weight of slurm.conf; `None` where there is none.
+    /// The weight of slurm.conf; `None` if there is none.
     pub weight: Option<f64>,
     /// Their product: what is added to the priority.
     pub product: f64,
@@ -31,7 +31,7 @@ pub struct Term {
     pub of: Vec<String>,
 }
 
-/// The addends of a job in one of its entries: none where the priority is not a sum.
+/// The addends of a job in one of its entries: none if the priority is not a sum.
 pub fn of(model: &Model<'_>, job: usize, entry: Option<usize>, book: BookAt) -> Vec<Term> {
     let rank = &model.jobs[job];
     let addends = rank.addends(entry, model.recomputed);

@@ -23,13 +23,13 @@ pub struct Users {
     pub first: String,
     /// The other.
     pub second: String,
-    /// The factor of the next job of the first, from 0 to 1; `None` where it is not known.
+    /// The factor of the next job of the first, from 0 to 1; `None` if it is not known.
     pub factor_first: Option<f64>,
     /// That of the other.
     pub factor_second: Option<f64>,
     /// The answer in plain language.
     pub sentence: String,
-    /// The association above both at the first level at which they differ; empty where there is none.
+    /// The association above both at the first level at which they differ; empty if there is none.
     pub above: String,
     /// What is below it on the way to the first, and to the second.
     pub parts: Option<(Competitor, Competitor)>,

@@ -51,7 +51,7 @@ pub struct Replay {
     pub comparisons: Vec<Comparison>,
     /// Gains of users who game the policy; empty if none was asked for.
     pub gaming: Vec<Gaming>,
-    /// The policy that the cluster had, replayed, against the record; absent where no recorded start is known.
+    /// The policy that the cluster had, replayed, against the record; absent if no recorded start is known.
     pub past: Option<Past>,
     /// Accounts, users and partitions without a verdict, and why.
     pub unsaid: Vec<Unsaid>,
@@ -90,7 +90,7 @@ pub struct Trace {
     pub since: i64,
     /// CPUs of the machine.
     pub cpus: u64,
-    /// Its nodes; 0 where that is not known.
+    /// Its nodes; 0 if that is not known.
     pub nodes: u64,
     /// Its partitions with their CPUs.
     pub partitions: Vec<Partition>,
@@ -110,7 +110,7 @@ pub struct Trace {
     pub counted: usize,
     /// Jobs that were submitted after the warm-up and that some policy had not ended.
     pub not_counted: usize,
-    /// What was recorded of the jobs that are counted; absent where the trace has no start times.
+    /// What was recorded of the jobs that are counted; absent if the trace has no start times.
     pub recorded: Option<Waits>,
 }
 
@@ -152,7 +152,7 @@ pub struct Policy {
     pub account_shortfall: f64,
     /// The largest lag of an account in CPU hours.
     pub lag: f64,
-    /// Fair start times; absent where they were not asked for.
+    /// Fair start times; absent if they were not asked for.
     pub fair_start: Option<FairStart>,
     /// Accounts, those above first.
     pub accounts: Vec<Account>,
@@ -355,7 +355,7 @@ pub struct Change {
     pub longer: f64,
     /// Two standard deviations of that over jittered runs; absent with fewer than two.
     pub chance: Option<f64>,
-    /// How far the replayed past may be from the record here, in seconds; absent where that is not known.
+    /// How far the replayed past may be from the record here, in seconds; absent if that is not known.
     pub error: Option<f64>,
     /// It is larger than both, and the group has a verdict.
     pub is_told: bool,
@@ -372,7 +372,7 @@ pub struct Gaming {
     pub described: String,
     /// The policy.
     pub policy: String,
-    /// Service of the user over that of its twin; absent where they never waited together.
+    /// Service of the user over that of its twin; absent if they never waited together.
     pub gain: Option<f64>,
     /// The same if both are honest.
     pub honest: Option<f64>,
@@ -382,7 +382,7 @@ pub struct Gaming {
     pub runs: usize,
     /// The gain differs from that of honest users by more than two standard deviations.
     pub is_told: bool,
-    /// What the user has of its entitlement, over the same of its twin; absent where one of them was entitled to nothing.
+    /// What the user has of its entitlement, over the same of its twin; absent if one of them was entitled to nothing.
     pub by_entitlement: Option<f64>,
     /// Seconds in which both had jobs waiting.
     pub seconds: f64,

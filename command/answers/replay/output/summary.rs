@@ -57,7 +57,7 @@ const SHARE_ERROR: &Measure = &measures::SHARE_ERROR;
 const WAIT: &Measure = &measures::MEAN_WAIT;
 
 impl Measure {
-    /// The smallest difference that is told: what chance makes, and what the past, replayed, is off. `None` where one of them is not known.
+    /// The smallest difference that is told: what chance makes, and what the past, replayed, is off. `None` if one of them is not known.
     fn noise(&self, answer: &Replay, one: &Policy, other: &Policy) -> Option<f64> {
         let deviation = |policy: &Policy| {
             let found = policy.runs.iter().find(|runs| runs.measure == self.name && runs.runs > 1);
@@ -120,7 +120,7 @@ fn warnings(answer: &Replay) -> Vec<String> {
     warnings
 }
 
-/// Why no policy can be chosen at all; `None` where one may be.
+/// Why no policy can be chosen at all; `None` if one may be.
 fn no_choice(answer: &Replay) -> Option<String> {
     let Some(past) = &answer.past else {
         return Some(

@@ -227,7 +227,7 @@ fn compared(page: &mut Page, comparison: &Comparison, terminal: Terminal) {
     }
 }
 
-/// What a difference must be larger than to be told: chance, and the error of the past. `None` where one of them is not known.
+/// What a difference must be larger than to be told: chance, and the error of the past. `None` if one of them is not known.
 pub(super) fn noise(change: &Change) -> Option<f64> {
     Some(change.chance?.max(change.error?))
 }

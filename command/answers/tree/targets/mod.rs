@@ -171,7 +171,7 @@ pub struct TargetRow {
     pub used: f64,
     /// What a percentage is of; with hours the usage of all.
     pub total: f64,
-    /// The usage in percent of that; `None` where it is 0.
+    /// The usage in percent of that; `None` if it is 0.
     pub percent: Option<f64>,
     /// How far the usage is below the target, as it counts: in whole steps with `FSStep`, times a `Weight` that is a factor, after `CapTiers`. `None` for a cap.
     pub distance: Option<f64>,
@@ -187,7 +187,7 @@ pub struct TargetRow {
     pub is_beyond: bool,
     /// Jobs beyond it do not start.
     pub stops: bool,
-    /// The points that jobs have by this target alone, before they are rounded: with `Parent` by all levels down to it. `None` where they depend on the job.
+    /// The points that jobs have by this target alone, before they are rounded: with `Parent` by all levels down to it. `None` if they depend on the job.
     pub points: Option<f64>,
 }
 

@@ -18,15 +18,15 @@ pub const TARGETS: &[Described] = &[
     ("Type", "target, floor, ceiling or cap; share for a level of the tree without a line, whose target is its share"),
     ("Target>", "What the line says: a percentage, or hours of TargetMetric"),
     ("Of", "What that is of: all usage, available (what the cluster could have delivered), siblings, book; or hours"),
-    ("Mode", "difference where the distance is in percentage points, ratio where it is a part of the target"),
+    ("Mode", "difference if the distance is in percentage points, ratio if it is a part of the target"),
     ("Usage", "halflife or windows: how usage is counted"),
     ("Used>", "What was used, in hours of TargetMetric"),
-    ("Percent>", "The same as a percentage of what the target is of; of all usage where the target is in hours"),
+    ("Percent>", "The same as a percentage of what the target is of; of all usage if the target is in hours"),
     ("Distance>", "How far the usage is below the target, in steps with FSStep. Negative above it"),
     ("Exact>", "The same before steps and CapTiers"),
     ("Path>", "With Parent: the sum over the levels down to it, which is FSParent"),
     ("Left>", "Of a cap: what it leaves, in hours"),
-    ("Points>", "What jobs have by it alone; - where that depends on the job"),
+    ("Points>", "What jobs have by it alone; - if that depends on the job"),
 ];
 
 /// The columns of windows.

@@ -46,7 +46,7 @@ pub struct WindowsRow {
     pub counts: f64,
     /// What counts of that which it is compared with.
     pub all_counts: f64,
-    /// The one in percent of the other; `None` where that is 0.
+    /// The one in percent of the other; `None` if that is 0.
     pub percent: Option<f64>,
 }
 

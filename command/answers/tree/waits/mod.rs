@@ -50,7 +50,7 @@ pub struct History {
 }
 
 impl History {
-    /// From when on jobs have finished, in seconds since 1970; `None` where that is not asked for.
+    /// From when on jobs have finished, in seconds since 1970; `None` if that is not asked for.
     ///
     /// # Errors
     /// It is no date, or one to come.
@@ -112,7 +112,7 @@ pub struct WaitRow {
     pub of: Of,
     /// It is in today's tree.
     pub in_tree: bool,
-    /// The id of its association; `None` where it is not in the tree.
+    /// The id of its association; `None` if it is not in the tree.
     pub id: Option<u32>,
     /// How many rows are above it.
     pub depth: usize,
@@ -132,7 +132,7 @@ pub struct WaitRow {
     pub wait95: Option<u32>,
     /// The mean of (wait + run) / run. A run counts as one second at least.
     pub xfactor: Option<f64>,
-    /// The mean of (wait + run) / time limit, of jobs that have a time limit; `None` where none has.
+    /// The mean of (wait + run) / time limit, of jobs that have a time limit; `None` if none has.
     pub xfactor_of_limit: Option<f64>,
 }
 
@@ -223,7 +223,7 @@ fn config(input: &input::Arguments) -> Result<BTreeMap<String, String>, Error> {
     Ok(slurm_text::config::parameters(&answer.text))
 }
 
-/// What a command of sacctmgr prints; `None` where it gives no answer.
+/// What a command of sacctmgr prints; `None` if it gives no answer.
 fn sacctmgr(input: &input::Arguments, words: &[&str]) -> Option<String> {
     let answer = Until::within(Duration::from_secs(input.timeout)).run(&commands::call("sacctmgr", "sacctmgr", words));
     answer.ok().filter(|answer| answer.is_good).map(|answer| answer.text)
@@ -239,7 +239,7 @@ struct Asker {
     name: String,
     /// Root, `SlurmUser`, an operator or an administrator.
     sees_all: bool,
-    /// Whether accounts are coordinated; `None` where nobody tells, nor who is an operator.
+    /// Whether accounts are coordinated; `None` if nobody tells, nor who is an operator.
     coordinates: Option<bool>,
 }
 

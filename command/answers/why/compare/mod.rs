@@ -22,7 +22,7 @@ pub struct Compare {
     pub first: String,
     /// The other one.
     pub second: String,
-    /// What decides; `None` where one of them is not in the queue.
+    /// What decides; `None` if one of them is not in the queue.
     pub step: Option<Step>,
     /// The answer in plain language.
     pub sentence: String,
@@ -30,7 +30,7 @@ pub struct Compare {
     pub partitions: Vec<String>,
     /// Their addends, by the names of sprio's columns: those of the first, then those of the second.
     pub addends: Vec<Pair>,
-    /// Where their ways from the root part; `None` where that does not decide or is not known.
+    /// Where their ways from the root part; `None` if that does not decide or is not known.
     pub parting: Option<Parting>,
     /// What else is worth knowing.
     pub details: Vec<String>,

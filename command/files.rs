@@ -86,7 +86,7 @@ fn replace(
 fn cannot_be_written(path: &Path, error: &io::Error) -> Error {
     let next = match error.kind() {
         io::ErrorKind::NotFound => "make its directory, or choose another file",
-        io::ErrorKind::PermissionDenied => "choose another file, where you may write",
+        io::ErrorKind::PermissionDenied => "choose a file that you may write",
         _ => "make room there, or choose another file",
     };
     Error::Output(format!("{} cannot be written: {error}: {next}", path.display()))

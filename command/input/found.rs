@@ -110,12 +110,12 @@ impl PluginFiles {
             {
                 return Ok(None);
             }
-            Err(error) => return Err(not_used(error.to_string(), "see what is there")),
+            Err(error) => return Err(not_used(error.to_string(), "check that file")),
         };
         let directory = Path::new(path).parent().unwrap_or(Path::new(path));
         let about = file.metadata().and_then(|file| Ok((file, fs::metadata(directory)?)));
         let (of_file, of_directory) =
-            about.map_err(|error| not_used(error.to_string(), "see what is there"))?;
+            about.map_err(|error| not_used(error.to_string(), "check that file"))?;
         if !of_file.is_file() || !self.is_trusted(&of_file) || !self.is_trusted(&of_directory) {
             let what =
                 "it or its directory belongs to a user other than root and SlurmUser, or others can write it";

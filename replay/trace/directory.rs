@@ -182,7 +182,7 @@ fn set_machine(builder: &mut Builder, partitions: Option<(String, String)>, node
     match machine.filter(|(machine, _)| machine.check().is_ok()) {
         Some((machine, may_share)) => {
             if may_share {
-                builder.miss(NODES, "partitions share nodes only where they name the same nodes");
+                builder.miss(NODES, "partitions share nodes only if they name the same nodes");
             }
             builder.set_machine(machine);
         }

@@ -99,10 +99,10 @@ impl fmt::Display for TraceError {
             Self::Io { file, error } => write!(f, "{file}: {error}"),
             Self::Foreign { file, why } => write!(f, "{file}: {why}"),
             Self::NoJobs { file, problems } if problems.is_empty() => {
-                write!(f, "{file}: there is no job in it")
+                write!(f, "{file}: it has no jobs")
             }
             Self::NoJobs { file, problems } => {
-                write!(f, "{file}: there is no job in it that can be replayed")?;
+                write!(f, "{file}: it has no job that can be replayed")?;
                 for (kind, count, first) in problems.iter() {
                     write!(f, "; {count} {}", kind.text())?;
                     for problem in first.iter().take(1) {

@@ -91,7 +91,9 @@ fn grants_say_what_is_left_and_when_they_run_out() {
     let printed = Sample::new(&snapshot).ask(&["tree", "--html", page.to_str().unwrap()]);
     assert_eq!((printed.status, printed.err.as_str()), (0, ""), "{printed:?}");
     let page = std::fs::read_to_string(&page).unwrap();
-    for part in ["Grants: what may be used, and what is", "account c", "cpu-hours", "2027-01-17T20:00:00"] {
+    for part in
+        ["Grants: what may be used and what was used", "account c", "cpu-hours", "2027-01-17T20:00:00"]
+    {
         assert!(page.contains(part), "{part}");
     }
     // Beyond it.

@@ -378,7 +378,7 @@ fn on_a_terminal_there_is_a_bar_and_ctrl_c_ends_with_what_there_is() {
     };
     let (mut keys, mut screen) = (script.stdin.take().unwrap(), script.stdout.take().unwrap());
     let (mut shown, mut part) = (String::new(), [0; 4096]);
-    while !shown.contains("s left (Ctrl-C: end with what there is)") {
+    while !shown.contains("s left (Ctrl-C: stop and report)") {
         let read = screen.read(&mut part).unwrap();
         assert!(read > 0, "it has ended: {shown}");
         shown.push_str(&String::from_utf8_lossy(&part[..read]));

@@ -99,7 +99,7 @@ fn a_limit_that_is_a_reason_is_named_with_it() {
         (Some("QOSMaxJobsPerUserLimit"), Some(720))
     );
     assert!(
-        heavy["why"].as_str().unwrap().starts_with("702 of its jobs waited last for QOSMaxJobsPerUserLimit"),
+        heavy["why"].as_str().unwrap().starts_with("702 of its jobs last waited for QOSMaxJobsPerUserLimit"),
         "{heavy}"
     );
     let facts = answer["facts"].as_array().unwrap();

@@ -102,7 +102,7 @@ const GRANT_COLUMNS: [Column; 9] = [
 
 /// How grants stand.
 fn grants(all: &[GrantRow]) -> Table {
-    let mut table = Table::new("Grants: what may be used, and what is", &GRANT_COLUMNS);
+    let mut table = Table::new("Grants: what may be used and what was used", &GRANT_COLUMNS);
     for row in all {
         let (over, used) = row.parts();
         let amount = |value: f64| Cell::number(value, &number(value));

@@ -44,7 +44,7 @@ pub(super) fn tell_apart(snapshot: &mut Snapshot, hidden: &mut Vec<String>) {
     }
     if !unknown.is_empty() {
         hidden.push(format!(
-            "This release shows PriorityFlags={ALL} where any of its four flags is set, and no job shows whether {} is \
+            "This release shows PriorityFlags={ALL} if any of its four flags is set, and no job shows whether {} is \
              normalised: it is assumed not to be.",
             unknown.join(", ")
         ));

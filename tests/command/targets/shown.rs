@@ -26,13 +26,13 @@ fn the_page_has_the_numbers_of_both_tables() {
         let cells = body.split("<td").skip(1).map(|cell| cell.split_once('>').unwrap().1);
         cells.map(|cell| cell.split("</td>").next().unwrap().to_owned()).collect()
     };
-    let targets = cells(&after("<caption>Targets: what was used, and what should be</caption>"));
+    let targets = cells(&after("<caption>Targets: usage and what it should be</caption>"));
     assert_eq!(targets[1..], ["target", "50%", "31.7919%", "18.2081", "-", "18.2081"]);
     assert!(
         targets[0].contains("width=\"31.79%\"") && targets[0].contains("class=\"mark\" x=\"50.00%\""),
         "{targets:?}"
     );
-    let windows = cells(&after("<caption>Windows: what was used in each, and what it counts</caption>"));
+    let windows = cells(&after("<caption>Windows: usage and weighted usage of each</caption>"));
     assert_eq!(windows[4..6], ["68.75", "31.7919"]);
     // Of four columns one is empty, and the first is the highest.
     assert_eq!(windows[0].matches("<rect").count(), 3, "{windows:?}");
@@ -54,7 +54,7 @@ fn the_page_has_the_numbers_of_both_tables() {
     }
     assert_eq!(rows.len(), 4);
     let without = Sample::new(&site::example()).written(&["tree"], "--html");
-    assert!(!without.contains("Targets: what was used") && !without.contains("<h2>Windows"));
+    assert!(!without.contains("Targets: usage and") && !without.contains("<h2>Windows"));
 }
 
 /// What a sentence above a table explains is in it, and nothing in it is left without.
@@ -160,8 +160,8 @@ fn rows_fit_a_terminal_and_programs_have_all_fields() {
         let report = Report::new(&model, tree(&model, &Filter::default()));
         let answer = targets(&model, &Filter::default(), BOTH);
         let page = page::page(&report, &answer).unwrap();
-        assert_eq!(page.contains("Targets: what was used"), !answer.targets.unwrap_or_default().is_empty());
-        assert_eq!(page.contains("Windows: what was used in each"), answer.windows.is_some());
+        assert_eq!(page.contains("Targets: usage and"), !answer.targets.unwrap_or_default().is_empty());
+        assert_eq!(page.contains("Windows: usage and weighted"), answer.windows.is_some());
     }
     assert!(rows > 500, "{rows}");
 }

@@ -113,7 +113,7 @@ impl Scheduler {
                     let remark = if (1..=1_000_000).contains(&jobs) {
                         ""
                     } else {
-                        "The nearest that is allowed here."
+                        "The nearest allowed value."
                     };
                     draft.ours(format!("MaxFunctionalJobs={}", jobs.clamp(1, 1_000_000)), remark, &[item]);
                 }

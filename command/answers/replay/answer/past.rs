@@ -164,7 +164,8 @@ pub fn unsaid(workload: &Workload, groups: &Groups, past: &OfReplay) -> Vec<Unsa
                 Silence::LeftOut { reason, jobs, part } => (
                     Some(reason.clone()),
                     format!(
-                        "{jobs} of its jobs waited last for {reason}; {} of its CPU hours for such reasons, which the replay leaves out",
+                        "{jobs} of its jobs last waited for {reason}; {} of its CPU hours waited for such reasons, which the \
+                         replay leaves out",
                         percent(*part)
                     ),
                 ),

@@ -60,7 +60,8 @@ pub const WORDS: [Definition; 15] = [
     },
     Definition {
         measure: "Jain's index",
-        meaning: "(Σ r)² / (n Σ r²) over users, where r = had / entitled: 1 where all got the same part of what they were entitled to, 1/n where one got everything",
+        meaning: "(Σ r)² / (n Σ r²) over users, where r = had / entitled: 1 if all got the same part of what they were entitled \
+         to, 1/n if one got everything",
         source: "Jain, Chiu, Hawe, 1984",
     },
     Definition {

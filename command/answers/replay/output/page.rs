@@ -253,7 +253,7 @@ fn changes(caption: &str, what: &'static str, changes: &[Change]) -> Table {
         Column::number("Jobs"),
         Column::number("Before").about("The mean wait under the first policy."),
         Column::number("After").about("That under the second."),
-        Column::number("Longer").about("How much longer it is; below 0 where it is shorter."),
+        Column::number("Longer").about("How much longer it is; below 0 if it is shorter."),
         Column::number("Noise").about("A difference must exceed this to be reported: chance, and the error of the past."),
         Column::text("Told"),
     ];

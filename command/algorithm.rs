@@ -5,7 +5,7 @@ use multifactor2_snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How priorities come about.
+/// How priorities are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {

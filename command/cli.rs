@@ -10,7 +10,7 @@ use clap::{ArgAction, Parser};
 use crate::answers::Question;
 use crate::error::STATUS;
 
-/// Says why a job has its priority, where it is in the queue, and how shares stand. Higher priority always means sooner.
+/// Explain job priorities, places in the queue and shares. Jobs with a higher priority come first.
 #[derive(Debug, Parser)]
 #[command(
     name = "multifactor2",
@@ -19,15 +19,15 @@ use crate::error::STATUS;
     disable_help_flag = true,
     disable_version_flag = true,
     disable_help_subcommand = true,
-    after_help = format!("{STATUS}\n\nThe name swhy stands for \'multifactor2 why\'.")
+    after_help = format!("{STATUS}\n\nswhy is short for \'multifactor2 why\'.")
 )]
 pub struct Cli {
     #[command(subcommand)]
     pub question: Question,
-    /// Prints help
+    /// Print help
     #[arg(long, global = true, action = ArgAction::Help, display_order = 1000)]
     pub help: Option<bool>,
-    /// Prints the version
+    /// Print the version
     #[arg(short = 'V', long, global = true, action = ArgAction::Version, display_order = 1001)]
     pub version: Option<bool>,
 }

@@ -40,12 +40,12 @@ impl Error {
 /// What the help and the manual page say of the status.
 pub const STATUS: &str = "\
 Exit status:
-  0    There is an answer
-  1    The question cannot be answered: an option, a name or a value is wrong, or settings are
-  2    check has found something wrong or without effect, with --strict also something unusual
-  3    There is nothing to answer from: Slurm does not answer, or a file cannot be read
-  4    The answer cannot be written
-  130  replay was stopped by Ctrl-C: the report is of a part";
+  0    Success
+  1    An option, a name, a value or a setting is wrong
+  2    check found something wrong or without effect, with --strict also something unusual
+  3    No data: Slurm does not answer, or a file cannot be read
+  4    The output cannot be written
+  130  Ctrl-C stopped replay; its report is partial";
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {

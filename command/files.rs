@@ -86,7 +86,7 @@ fn replace(
 fn cannot_be_written(path: &Path, error: &io::Error) -> Error {
     let next = match error.kind() {
         io::ErrorKind::NotFound => "make its directory, or choose another file",
-        io::ErrorKind::PermissionDenied => "choose another file, where you may write",
+        io::ErrorKind::PermissionDenied => "choose a file that you may write",
         _ => "make room there, or choose another file",
     };
     Error::Output(format!("{} cannot be written: {error}: {next}", path.display()))
@@ -116,7 +116,7 @@ impl NewDirectory {
         let mut entries = fs::read_dir(path).map_err(|error| Error::of_output(path, &error))?;
         if entries.next().is_some() {
             return Err(Error::Output(format!(
-                "{}: there is something in it already: name a directory that does not exist yet",
+                "{}: it is not empty: name a directory that does not exist yet",
                 path.display()
             )));
         }

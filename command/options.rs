@@ -46,7 +46,7 @@ pub struct OfCluster {
 pub struct OfTime {
     #[command(flatten)]
     pub input: input::Arguments,
-    /// Answers for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or +TIME after the snapshot, such as +7-0
+    /// Answer for another time: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or +TIME after the snapshot, such as +7-0
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
     #[command(flatten)]
@@ -57,7 +57,7 @@ pub struct OfTime {
 #[derive(Clone, Debug, Default, Args)]
 #[allow(clippy::struct_excessive_bools)] // each is an option of its own
 pub struct Printed {
-    /// Separate fields by |
+    /// Separate fields with |
     #[arg(short = 'P', long, conflicts_with_all = ["parsable", "csv", "json"])]
     pub parsable2: bool,
     /// End each field with |
@@ -69,10 +69,10 @@ pub struct Printed {
     /// Print no header
     #[arg(short = 'n', visible_short_alias = 'h', long, conflicts_with = "json")]
     pub noheader: bool,
-    /// These columns only, in this order
+    /// Print only these columns, in this order
     #[arg(short = 'o', long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "json")]
     pub format: Vec<String>,
-    /// Print names whole, even where the table is then wider than the terminal
+    /// Print full names, even if the table gets wider than the terminal
     #[arg(long, conflicts_with_all = ["parsable2", "parsable", "csv", "json"])]
     pub wide: bool,
 }
@@ -100,7 +100,7 @@ pub const NO_FILES: [&str; 7] = ["parsable2", "parsable", "csv", "noheader", "fo
 /// What is written instead of being printed.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Files {
-    /// Writes a page for a browser: one file that needs no network
+    /// Write an HTML page: one file that needs no network
     #[arg(long, value_name = "FILE", conflicts_with_all = NO_FILES)]
     pub html: Option<PathBuf>,
 }
@@ -199,5 +199,5 @@ pub fn own_name() -> Result<String, Error> {
     by_uid()
         .or_else(|| variable("USER"))
         .or_else(|| variable("LOGNAME"))
-        .ok_or_else(|| "nothing says who you are: give your name with -u, or with --as".into())
+        .ok_or_else(|| "cannot tell who you are: give your name with -u or --as".into())
 }

@@ -14,7 +14,7 @@ pub struct JobOptions {
     /// The account to charge
     #[arg(short = 'A', long, value_name = "ACCOUNT", help_heading = "Options of sbatch")]
     pub account: Option<String>,
-    /// The partition, or several of them
+    /// The partition, or several separated by commas
     #[arg(
         short = 'p',
         long = "partition",
@@ -26,22 +26,22 @@ pub struct JobOptions {
     /// The QOS
     #[arg(short = 'q', long, value_name = "QOS", help_heading = "Options of sbatch")]
     pub qos: Option<String>,
-    /// The number of tasks; one for each node by default
+    /// The number of tasks [default: one per node]
     #[arg(short = 'n', long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=MOST), help_heading = "Options of sbatch")]
     pub ntasks: Option<u32>,
-    /// CPUs for each task
+    /// CPUs per task
     #[arg(short = 'c', long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=MOST), help_heading = "Options of sbatch")]
     pub cpus_per_task: Option<u32>,
-    /// The number of nodes; of a range such as 2-4 the smaller one
+    /// The number of nodes; of a range such as 2-4 the minimum
     #[arg(short = 'N', long, value_name = "NUMBER", value_parser = nodes, help_heading = "Options of sbatch")]
     pub nodes: Option<u32>,
-    /// Memory on each node, with K, M, G or T behind it; M by default
+    /// Memory per node, with unit K, M, G or T [default: M]
     #[arg(long, value_name = "SIZE", value_parser = megabytes, help_heading = "Options of sbatch")]
     pub mem: Option<u64>,
-    /// Generic resources on each node, such as gpu:4 or gpu:a100:2
+    /// Generic resources per node, such as gpu:4 or gpu:a100:2
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = gres, help_heading = "Options of sbatch")]
     pub gres: Vec<Gres>,
-    /// GPUs of the whole job, such as 4 or a100:2
+    /// GPUs for the whole job, such as 4 or a100:2
     #[arg(short = 'G', long, value_name = "LIST", value_delimiter = ',', value_parser = gpus, help_heading = "Options of sbatch")]
     pub gpus: Vec<Gres>,
     /// The time limit: minutes, minutes:seconds, hours:minutes:seconds, days-hours[:minutes[:seconds]] or UNLIMITED
@@ -79,9 +79,7 @@ impl std::str::FromStr for JobOptions {
         let line = SbatchLine::try_parse_from(words).map_err(|error| {
             let error = error.to_string();
             let first = error.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            format!(
-                "{first}; of the options of sbatch these are known here: -A -p -q -n -c -N --mem --gres -G -t"
-            )
+            format!("{first}; supported sbatch options: -A -p -q -n -c -N --mem --gres -G -t")
         })?;
         Ok(line.options)
     }
@@ -91,12 +89,13 @@ fn nodes(text: &str) -> Result<u32, Error> {
     let (least, most) = text.split_once('-').unwrap_or((text, text));
     match (least.parse(), most.parse::<u32>()) {
         (Ok(least), Ok(most)) if least >= 1 && least <= most && i64::from(most) <= MOST => Ok(least),
-        _ => Err("give a number from 1 on, or a range such as 2-4".into()),
+        _ => Err("give a number of at least 1, or a range such as 2-4".into()),
     }
 }
 
 fn megabytes(text: &str) -> Result<u64, Error> {
-    const ALLOWED: &str = "give a whole number from 1 on with K, M, G or T behind it, such as 4G; M is meant where there is none";
+    const ALLOWED: &str =
+        "give a whole number of at least 1 with unit K, M, G or T, such as 4G; the default unit is M";
     let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit = text[number.len()..].to_ascii_uppercase();
     let number: u64 = number.parse().map_err(|_| ALLOWED)?;
@@ -112,7 +111,7 @@ fn megabytes(text: &str) -> Result<u64, Error> {
 
 fn not_all(memory: u64) -> Result<u64, Error> {
     if memory == 0 {
-        return Err("0 means all memory of a node, which is not known here: give how much that is".into());
+        return Err("0 means all memory of a node, which is not known here: give an amount".into());
     }
     Ok(memory)
 }
@@ -121,12 +120,12 @@ fn gres(text: &str) -> Result<Gres, Error> {
     let text = text.trim_start_matches("gres/").trim_start_matches("gres:");
     let (name, rest) = text.split_once([':', '=']).unwrap_or((text, "1"));
     let of_type = typed(rest).filter(|_| !name.is_empty());
-    let (kind, count) = of_type.ok_or("give a name, a type if one is wanted, and a number, such as gpu:4")?;
+    let (kind, count) = of_type.ok_or("give a name, an optional type and a number, such as gpu:4")?;
     Ok(Gres { name: name.to_owned(), kind, count })
 }
 
 fn gpus(text: &str) -> Result<Gres, Error> {
-    let (kind, count) = typed(text).ok_or("give a number, or a type and a number, such as a100:2")?;
+    let (kind, count) = typed(text).ok_or("give an optional type and a number, such as a100:2")?;
     Ok(Gres { name: "gpu".to_owned(), kind, count })
 }
 
@@ -192,7 +191,7 @@ impl JobOptions {
         let tres = self.tres(snapshot, partition, (nodes, cpus), &mut assumed);
         if self.time.is_none() && partition.default_time.is_none() {
             assumed.push(format!(
-                "No time limit is given, so it is MaxTime of partition {}: no DefaultTime of it is known here.",
+                "No time limit is given and no DefaultTime of partition {} is known here, so its MaxTime applies.",
                 partition.name
             ));
         }
@@ -224,13 +223,13 @@ impl JobOptions {
 
     fn partitions_of<'s>(&self, snapshot: &'s Snapshot) -> Result<Vec<&'s Partition>, Error> {
         match (self.partitions.as_slice(), snapshot.partitions.as_slice()) {
-            (_, []) => Err("no partition can be seen here".into()),
+            (_, []) => Err("no partition is visible here".into()),
             ([], [only]) => Ok(vec![only]),
             ([], all) => {
                 let default = all.iter().find(|partition| partition.is_default).map(|default| vec![default]);
                 default.ok_or_else(|| {
                     format!(
-                        "which partition is the default is not known here: give one of {} with -p",
+                        "the default partition is not known here: give one of {} with -p",
                         partitions(snapshot)
                     )
                     .into()
@@ -262,14 +261,14 @@ impl JobOptions {
             None if snapshot.qos.iter().any(|qos| qos.name == "normal") => {
                 if snapshot.qos.len() > 1 {
                     assumed.push(
-                        "No QOS is given, so it is 'normal': the default of the association is not known here."
+                        "No QOS is given, so 'normal' is assumed: the association's default QOS is not known here."
                             .to_owned(),
                     );
                 }
                 Ok("normal".to_owned())
             }
             None => {
-                assumed.push("No QOS is given, so the job counts as one without a QOS.".to_owned());
+                assumed.push("No QOS is given, so none is assumed.".to_owned());
                 Ok(String::new())
             }
         }
@@ -295,7 +294,7 @@ impl JobOptions {
         match self.mem.or_else(|| default_memory(snapshot, nodes, cpus)) {
             Some(of_node) => set("mem", of_node.saturating_mul(u64::from(nodes))),
             None => assumed.push(
-                "No memory is given and its default is not known here, so it counts as none: give --mem."
+                "No memory is given and the default is not known here, so none is assumed: give --mem."
                     .to_owned(),
             ),
         }
@@ -307,7 +306,7 @@ impl JobOptions {
             let names: Vec<&str> = [Some(general.as_str()), typed.as_deref()].into_iter().flatten().collect();
             if names.iter().all(|name| find(name).is_none()) {
                 assumed.push(format!(
-                    "{} is not among the TRES that are accounted (AccountingStorageTRES), so it counts nothing.",
+                    "{} is not in AccountingStorageTRES, so it is ignored.",
                     names[names.len() - 1]
                 ));
             }
@@ -352,7 +351,7 @@ fn default_memory(snapshot: &Snapshot, nodes: u32, cpus: u32) -> Option<u64> {
     of_node.or_else(|| Some(read("DefMemPerCPU")?.saturating_mul(u64::from(cpus)) / u64::from(nodes.max(1))))
 }
 
-/// The account of a user who names none, by its associations: the only one, or the default; `None` where that is not known.
+/// The account of a user who names none, by its associations: the only one, or the default; `None` if that is not known.
 pub fn default_account<'s>(of_user: &[&'s Association]) -> Option<&'s str> {
     let first = of_user.first()?.account.as_str();
     let default = || of_user.iter().find(|one| one.is_default).map(|one| one.account.as_str());
@@ -404,7 +403,7 @@ pub fn associations_of<'s>(snapshot: &'s Snapshot, user: &str) -> Result<Vec<&'s
         .collect();
     if found.is_empty() {
         let hint = if snapshot.about.partial_tree { ", or its associations are hidden from you" } else { "" };
-        return Err(format!("no user is called {user} here{hint}: see 'multifactor2 tree'").into());
+        return Err(format!("there is no user {user} here{hint}: see 'multifactor2 tree'").into());
     }
     Ok(found)
 }

@@ -137,7 +137,7 @@ impl fmt::Display for CannotPlay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchUser(user) => write!(f, "the trace has no job of a user {user:?}"),
-            Self::OneAccount => f.write_str("the trace has one account only, so there is no second one"),
+            Self::OneAccount => f.write_str("the trace has only one account"),
         }
     }
 }

@@ -16,7 +16,7 @@ pub trait Ask: clap::Args {
     /// The example there.
     const EXAMPLE: &'static str;
 
-    /// The columns that `--format` chooses from, for the manual page; none where there is no such option.
+    /// The columns that `--format` chooses from, for the manual page; none if there is no such option.
     const COLUMNS: &'static [&'static [Described]] = &[];
 
     /// The schemas of what `--json` prints.
@@ -121,14 +121,14 @@ pub struct Bare<A> {
     pub answer: A,
 }
 
-/// Of which cluster and time an answer is, and what could not be known.
+/// The cluster and time of an answer, and what could not be known.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct About {
     /// `ClusterName`
     pub cluster: String,
     /// The release of Slurm.
     pub release: String,
-    /// How priorities come about.
+    /// How priorities are computed.
     pub algorithm: Algorithm,
     /// The same in words.
     pub algorithm_in_words: String,
@@ -138,11 +138,11 @@ pub struct About {
     pub at: i64,
     /// Where all this came from: `plugin`, `commands` or `files`.
     pub source: String,
-    /// How old the snapshot of the plugin was that was found on this host, in seconds; `None` where another source was used.
+    /// How old the snapshot of the plugin was that was found on this host, in seconds; `None` if another source was used.
     pub age: Option<i64>,
-    /// The queue goes by priorities that were computed here, not by those that Slurm has.
+    /// The queue uses priorities that were computed here, not Slurm's.
     pub recomputed: bool,
-    /// What is hidden from who asked, one sentence each.
+    /// What is hidden from the caller, one sentence each.
     pub hidden: Vec<String>,
     /// What could not be known, one sentence each.
     pub notes: Vec<String>,
@@ -167,7 +167,7 @@ impl About {
         }
     }
 
-    /// How old the snapshot of the plugin is; `None` where it comes from elsewhere.
+    /// How old the snapshot of the plugin is; `None` if it comes from elsewhere.
     pub fn age_in_words(&self) -> Option<String> {
         self.age.map(|age| format!("From the snapshot of the plugin, {age} s old."))
     }

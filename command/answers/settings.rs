@@ -13,7 +13,7 @@ use crate::output::show::{close, for_programs, printout, Show};
 use crate::output::{Described, Form, Page, Printout, Schema, Table, Terminal};
 use crate::progress::Progress;
 
-/// Shows parameters and settings in force, and where each value came from
+/// Show parameters and settings in force, and where each value comes from
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "Examples:\n  multifactor2 settings\n  multifactor2 settings -P -n")]
 #[group(skip)]
@@ -45,9 +45,9 @@ impl Ask for Arguments {
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Settings {
-    /// Parameters of slurm.conf that priorities and the queue go by.
+    /// Parameters of slurm.conf that affect priorities and the queue.
     pub parameters: Vec<SettingRow>,
-    /// Our own settings; `None` where nobody could tell them, or another plugin is in force.
+    /// Our own settings; `None` if unknown, or if another plugin is in force.
     pub settings: Option<Vec<SettingRow>>,
 }
 
@@ -131,7 +131,7 @@ impl Show for Settings {
             return Ok(text);
         }
         let mut page = Page::new(terminal);
-        page.headline("What is in force on the controller, and where it was written.");
+        page.headline("Parameters and settings in force on the controller, and where each is set.");
         page.ready("\n");
         page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
         close(&mut page, about);

@@ -23,20 +23,20 @@ use crate::options::AsJson;
 use crate::output::{escape, Printout, Schema, Terminal};
 
 const HELP: &str = "\
-FILE has a line for each type of GPU, with its FP32 performance in TFLOPS, and comments after #:
+FILE has a line per GPU type with its FP32 performance in TFLOPS, and comments after #:
   rtx2080ti 13.4
   a100      19.5
   h100      67
-Types are those of Gres in slurm.conf. GPUs that are slower than TYPE count as TYPE, as do those without a type.
+Types are those of Gres in slurm.conf. Slower GPUs and those without a type get the factor of TYPE.
 
-Lines of slurm.conf are printed, one for each partition, and the AccountingStorageTRES that they need. They come after the lines of the partitions, or
-as a part of them. Nothing is changed. Weights are worth a look again when nodes come or go.
+It prints a slurm.conf line per partition and the AccountingStorageTRES that these need. Put the lines below those of the \
+partitions, or merge them. It changes nothing. Run it again when nodes come or go.
 
 Examples:
   multifactor2 weights --fp32 gpus --baseline rtx2080ti
   multifactor2 weights --fp32 gpus --baseline a100 --nodes nodes.txt --partition gpu,gpu-long";
 
-/// Prints TRESBillingWeights by which memory, CPUs and GPUs of a partition bill alike, and faster GPUs more
+/// Print TRESBillingWeights: in a partition with GPUs, all its memory, CPUs and GPUs bill alike, and faster GPUs more
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = HELP)]
 #[group(skip)]
@@ -45,13 +45,13 @@ pub struct Arguments {
     /// FP32 performance of GPUs by type
     #[arg(long, value_name = "FILE")]
     pub fp32: PathBuf,
-    /// The type of GPU that counts 1
+    /// The GPU type with factor 1
     #[arg(long, value_name = "TYPE")]
     pub baseline: String,
-    /// What 'scontrol show node' printed; Slurm is not asked
+    /// Read saved output of 'scontrol show node' instead of asking Slurm
     #[arg(long, value_name = "FILE")]
     pub nodes: Option<PathBuf>,
-    /// These partitions only
+    /// Only these partitions
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub partition: Vec<String>,
     #[command(flatten)]
@@ -127,7 +127,7 @@ pub struct GpuWeight {
     pub kind: String,
     /// How many there are.
     pub count: u64,
-    /// What one counts beside the baseline.
+    /// Its factor relative to the baseline.
     pub factor: f64,
     /// Its weight.
     pub weight: f64,
@@ -224,7 +224,7 @@ fn weights(text: &str, fp32: &Fp32, only: &[String]) -> Result<WeightsAnswer, Er
         }
     }
     if sums.is_empty() {
-        return Err(Error::Source("there are no nodes with a partition: see what 'scontrol show node' prints".to_owned()));
+        return Err(Error::Source("no node is in a partition: see 'scontrol show node'".to_owned()));
     }
     if let Some(missing) = only.iter().find(|name| !sums.contains_key(*name)) {
         return Err(Error::Question(format!("--partition {missing}: no node is in it: correct the name")));
@@ -296,7 +296,7 @@ impl WeightsAnswer {
     fn text(&self) -> String {
         let mut text = String::new();
         if !self.tres.is_empty() {
-            text += "# Add these to AccountingStorageTRES; a restart of slurmctld is needed then.\n";
+            text += "# Add these to AccountingStorageTRES and restart slurmctld.\n";
             let _ = writeln!(text, "AccountingStorageTRES={}", escape::terminal(&self.tres.join(","), false));
         }
         for PartitionWeights { partition, nodes, memory, cpus, gpus, cpu, line } in &self.partitions {
@@ -307,7 +307,7 @@ impl WeightsAnswer {
             }
             text.push('\n');
             if *cpu == 0.0 || gpus.iter().any(|gpu| gpu.weight == 0.0) {
-                text += "# A weight is rounded to 0, so what it is for costs nothing: there is little memory for each.\n";
+                text += "# A weight rounds to 0, so that resource costs nothing: there is little memory for each.\n";
             }
             let _ = writeln!(text, "PartitionName={} TRESBillingWeights=\"{}\"", escape::terminal(partition, false), escape::terminal(line, false));
         }

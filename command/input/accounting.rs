@@ -110,7 +110,7 @@ pub fn each<const N: usize>(
     Ok(())
 }
 
-/// Why slurmdbd has no jobs, by the answer of `scontrol show config`; `None` where it has them.
+/// Why slurmdbd has no jobs, by the answer of `scontrol show config`; `None` if it has them.
 pub fn lacks_jobs(config: &BTreeMap<String, String>) -> Option<&'static str> {
     let value = |name: &str| config.get(name).map(String::as_str).unwrap_or_default();
     if value("AccountingStorageType") != "accounting_storage/slurmdbd" {
@@ -124,7 +124,7 @@ pub fn lacks_jobs(config: &BTreeMap<String, String>) -> Option<&'static str> {
 /// What `sacctmgr show config` says of slurmdbd, behind what it says of this host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfSlurmdbd {
-    /// `PrivateData` has `jobs`; `None` where it does not say. That of 26.05 has there what slurm.conf of this host says.
+    /// `PrivateData` has `jobs`; `None` if it does not say. That of 26.05 has there what slurm.conf of this host says.
     pub hides_jobs: Option<bool>,
     /// Before when jobs may have been purged (`PurgeJobAfter`), in seconds since 1970; `None` for never.
     pub purged: Option<i64>,

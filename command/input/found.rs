@@ -35,7 +35,7 @@ pub struct PluginFiles {
 }
 
 impl PluginFiles {
-    /// By the answer of `scontrol show config`, and the multifactor2.conf of this host. `None` where the plugin does not run, or this
+    /// By the answer of `scontrol show config`, and the multifactor2.conf of this host. `None` if the plugin does not run, or this
     /// host does not know its settings.
     pub fn of(configuration: &str, conf: &Path) -> Option<Self> {
         let parameters = config::parameters(configuration);
@@ -94,7 +94,7 @@ impl PluginFiles {
         let differs = |a: &[String], b: &[String]| a.iter().find(|line| !b.contains(line)).cloned();
         if let Some(line) = differs(&of_host, &in_force).or_else(|| differs(&in_force, &of_host)) {
             about.hidden.push(format!(
-                "The settings of slurmctld are not those that this host knows: {line}. Give the multifactor2.conf of the controller by --conf."
+                "The settings of slurmctld differ from those of this host: {line}. Give the controller's multifactor2.conf with --conf."
             ));
         }
     }
@@ -110,16 +110,16 @@ impl PluginFiles {
             {
                 return Ok(None);
             }
-            Err(error) => return Err(not_used(error.to_string(), "see what is there")),
+            Err(error) => return Err(not_used(error.to_string(), "check that file")),
         };
         let directory = Path::new(path).parent().unwrap_or(Path::new(path));
         let about = file.metadata().and_then(|file| Ok((file, fs::metadata(directory)?)));
         let (of_file, of_directory) =
-            about.map_err(|error| not_used(error.to_string(), "see what is there"))?;
+            about.map_err(|error| not_used(error.to_string(), "check that file"))?;
         if !of_file.is_file() || !self.is_trusted(&of_file) || !self.is_trusted(&of_directory) {
             let what =
-                "it or its directory belongs to another than root and SlurmUser, or others can write it";
-            return Err(not_used(what.to_owned(), "mend owner and mode"));
+                "it or its directory belongs to a user other than root and SlurmUser, or others can write it";
+            return Err(not_used(what.to_owned(), "correct owner and mode"));
         }
         let mut snapshot = format::read(BufReader::new(file))
             .map_err(|error| not_used(error.to_string(), "see the log of slurmctld"))?;
@@ -165,7 +165,7 @@ pub fn complete(snapshot: &mut Snapshot, texts: &Texts, listed: &[Listed]) -> bo
     }
     if let Some(why) = texts.manifest.failed.get(commands::QUEUE) {
         let because =
-            format!("squeue gave no answer ({why}), so the job may stand otherwise than in the snapshot.");
+            format!("squeue gave no answer ({why}), so the job may have changed since the snapshot.");
         snapshot.about.doubt_queue("not_answered", &because);
         return true;
     }
@@ -184,7 +184,7 @@ pub fn complete(snapshot: &mut Snapshot, texts: &Texts, listed: &[Listed]) -> bo
     }
     if let Some((id, then, now)) = moved {
         let because =
-            format!("job {id} has priority {now} now, and had {then} in the snapshot: it was changed since.");
+            format!("job {id} has priority {now} now, but had {then} in the snapshot: it was changed since.");
         snapshot.about.doubt_queue("not_asked", &because);
     }
     true

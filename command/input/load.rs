@@ -28,26 +28,25 @@ const BEGINNING: u64 = 64 << 10;
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(skip)]
 pub struct Arguments {
-    /// Answer from a directory of --save, a snapshot of the plugin, or a file of 'sacctmgr dump'; Slurm is not asked
+    /// Read a --save directory, a snapshot of the plugin or a 'sacctmgr dump' file instead of asking Slurm
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
-    /// Keep what Slurm said in a new directory, for --from and for support
+    /// Save Slurm's output in a new directory, for --from and for support
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
-    /// Replace the names of users, accounts, partitions, QOS, reservations, wckeys and the cluster, each by the same one
-    /// everywhere; 'root' and the QOS 'normal' stay. With --save, only one file 'snapshot' is kept, without names of hosts and files
+    /// Replace names of users, accounts, partitions, QOS, reservations, wckeys and the cluster consistently; 'root' and QOS 'normal' stay. With --save, write a single file 'snapshot', without host and file names
     #[arg(long)]
     pub anonymise: bool,
-    /// The multifactor2.conf of the controller, which no command of Slurm shows
+    /// The controller's multifactor2.conf, which no Slurm command shows
     #[arg(long, value_name = "FILE")]
     pub conf: Option<PathBuf>,
     /// Ask another cluster, through slurmdbd
     #[arg(short = 'M', long = "cluster", value_name = "NAME", conflicts_with = "from")]
     pub cluster: Option<String>,
-    /// Ask Slurm, also where the plugin's snapshot can be read on this host
+    /// Ask Slurm even if the plugin's snapshot is readable on this host
     #[arg(long, conflicts_with = "from")]
     pub live: bool,
-    /// How long Slurm may take for the whole answer; what is missing then is named
+    /// Time limit for all Slurm commands together; the answer names what is missing
     #[arg(long, value_name = "SECONDS", default_value_t = ask::TIMEOUT.as_secs(), value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub timeout: u64,
 }

@@ -16,7 +16,7 @@ use super::Config;
 pub struct Closed {
     /// The partitions before which hindered jobs wait.
     pub partitions: ClosedPartitions,
-    /// Whether each partition that is known starts no jobs; empty where nobody asks.
+    /// Whether each partition that is known starts no jobs; empty if nobody asks.
     down: HashMap<String, bool>,
 }
 

@@ -35,7 +35,7 @@ pub enum HetPriority {
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools)] // each is a flag of slurm.conf
 pub struct Config {
-    /// How priorities come about.
+    /// How priorities are computed.
     pub algorithm: Algorithm,
     /// What the factors of jobs are computed with.
     pub factors: FactorConfig,
@@ -59,9 +59,9 @@ pub struct Config {
     pub preempts_within: bool,
     /// `bf_hetjob_prio`
     pub het_priority: Option<HetPriority>,
-    /// Our own settings; `None` where nobody could tell.
+    /// Our own settings; `None` if nobody could tell.
     pub settings: Option<Settings>,
-    /// Partitions with usage of their own; none where the settings are not known.
+    /// Partitions with usage of their own; none if the settings are not known.
     pub books: BookLines,
     /// What could not be read, one sentence each.
     pub notes: Vec<String>,
@@ -82,7 +82,7 @@ impl Config {
         let algorithm = Algorithm::of(snapshot);
         if snapshot.parameters.is_empty() && algorithm != Algorithm::Basic {
             notes.push(
-                "The parameters of slurm.conf are not known: only what Slurm itself shows can be told."
+                "The parameters of slurm.conf are not known, so the answer has only what Slurm itself shows."
                     .to_owned(),
             );
         }
@@ -112,7 +112,7 @@ impl Config {
     }
 }
 
-/// The settings that a snapshot has, as they are written; `None` where it has none of ours.
+/// The settings that a snapshot has, as they are written; `None` if it has none of ours.
 pub fn written(snapshot: &Snapshot) -> Option<Result<Settings, Errors>> {
     let lines = snapshot.settings.as_ref().filter(|_| Algorithm::of(snapshot) == Algorithm::Multifactor2)?;
     let text: String = lines.iter().map(|setting| setting.line.replace('\n', " ") + "\n").collect();
@@ -155,7 +155,7 @@ fn settings_of(snapshot: &Snapshot, algorithm: Algorithm, notes: &mut Vec<String
     }
 }
 
-/// What slurmctld enforces; `None` where nobody says.
+/// What slurmctld enforces; `None` if nobody says.
 pub fn enforced(snapshot: &Snapshot) -> Option<Enforced> {
     snapshot.parameter("AccountingStorageEnforce").map(Enforced::of_words)
 }

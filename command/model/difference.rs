@@ -49,7 +49,7 @@ impl Model<'_> {
                     shown: f64::from(rank.priority),
                     computed: computed.sum().floor(),
                     believe: Believe::Shown,
-                    why: "PriorityFlags=INCR_ONLY keeps a priority that was higher once.".to_owned(),
+                    why: "PriorityFlags=INCR_ONLY keeps an earlier, higher priority.".to_owned(),
                 });
             }
         }
@@ -80,8 +80,8 @@ impl Model<'_> {
                 computed,
                 believe: Believe::ComputedFromNextCycle,
                 why: format!(
-                    "Slurm's number is of its last calculation. Something that it depends on has changed since, such as a weight, shares, \
-                     usage, or who waits. The queue uses Slurm's number until the next calculation ({} seconds apart).",
+                    "Slurm's number is from its last calculation. Something has changed since, such as a weight, shares, usage or \
+                     the waiting jobs. The queue uses Slurm's number until the next calculation ({} seconds apart).",
                     self.config.calc_period
                 ),
             });

@@ -26,7 +26,7 @@ impl<'s> Entries<'s> {
         Self(of_jobs)
     }
 
-    /// Those of a job; none where it has one partition and one QOS.
+    /// Those of a job; none if it has one partition and one QOS.
     pub fn of_job(&self, job: &'s Job) -> Vec<EntryPlace<'s>> {
         if let Some(entries) = self.0.get(&job.id) {
             let place = |entry: &&'s Entry| EntryPlace {

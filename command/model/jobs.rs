@@ -104,7 +104,7 @@ pub struct JobRank {
     pub grants: Vec<usize>,
     /// The priority that the queue goes by; 0 for a job that is held.
     pub priority: u32,
-    /// As it is computed here, and the priority that follows; `None` where the priority was set directly, or the job is held.
+    /// As it is computed here, and the priority that follows; `None` if the priority was set directly, or the job is held.
     pub computed: Option<(Addends, u32)>,
     /// As Slurm shows it; `None` where sprio does not have the job.
     pub shown: Option<Addends>,
@@ -381,7 +381,7 @@ impl One<'_> {
 }
 
 impl One<'_> {
-    /// The fair-share factor in a partition and QOS; `None` where it is that of the job.
+    /// The fair-share factor in a partition and QOS; `None` if it is that of the job.
     fn factor_in(&self, place: &EntryPlace<'_>, node: Option<Node>) -> Option<f64> {
         let looks = self.all.looks;
         let book = looks.book_in(self.job, place.partition);

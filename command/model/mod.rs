@@ -92,8 +92,8 @@ impl<'s> Model<'s> {
         if tree.windows.as_ref().is_some_and(TreeWindows::are_lost) {
             config.settings = None;
             notes.push(
-                "Shares go by usage in windows (TreeUsage=window), and the snapshot does not tell what was used in each, so what counts at this \
-                 time is not known: FAIRSHARE and SITE are those that Slurm shows."
+                "Shares use windows (TreeUsage=window), and the snapshot lacks the usage of each at this time: FAIRSHARE and SITE \
+                 are those that Slurm shows."
                     .to_owned(),
             );
         }
@@ -143,7 +143,7 @@ impl<'s> Model<'s> {
         self.closed.book(&self.config, &self.snapshot.jobs[job], partition)
     }
 
-    /// The partition that a job is hindered in, of those of this book; `None` where it is not.
+    /// The partition that a job is hindered in, of those of this book; `None` if it is not.
     pub fn closed_partition(&self, book: BookAt) -> Option<&str> {
         self.closed.partitions.iter().find(|(closed, _)| *closed == book).map(|(_, name)| name)
     }
@@ -191,7 +191,7 @@ impl<'s> Model<'s> {
         self.shares.in_book(book).factor_of_job(job, node)
     }
 
-    /// What a book is called; `None` where there are no books.
+    /// What a book is called; `None` if there are no books.
     pub fn book_name(&self, book: BookAt) -> Option<&str> {
         let of_lines = self.closed.partitions.of(book);
         (!self.config.books.is_empty()).then(|| self.config.books.name(of_lines))
@@ -209,7 +209,7 @@ impl<'s> Model<'s> {
     }
 
     /// The place of a job as users write it: `123`, `123_4` for a task of an array, `123+1` for a component of a heterogeneous job.
-    /// `None` where no waiting job is called so.
+    /// `None` if no waiting job is called so.
     pub fn job_called(&self, name: &str) -> Option<usize> {
         let jobs = &self.snapshot.jobs;
         if let Some((leader, offset)) = name.split_once('+') {
@@ -232,7 +232,7 @@ impl<'s> Model<'s> {
         single.or_else(|| of_array().find(|(_, job)| holds_task(&job.array_tasks, task))).map(|(at, _)| at)
     }
 
-    /// `UsageFactor` of a QOS, as it counts: Slurm passes over a negative one. `None` where the QOS is not known.
+    /// `UsageFactor` of a QOS, as it counts: Slurm passes over a negative one. `None` if the QOS is not known.
     pub fn usage_factor(&self, qos: &str) -> Option<f64> {
         let found = self.snapshot.qos.iter().find(|known| known.name == qos)?;
         Some(if found.usage_factor >= 0.0 { found.usage_factor } else { 1.0 })

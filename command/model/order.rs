@@ -41,7 +41,7 @@ impl Step {
     /// In words, as in "decided by ...".
     pub fn described(self) -> &'static str {
         match self {
-            Self::Preemption => "preemption: one may push the other aside",
+            Self::Preemption => "preemption: one may preempt the other",
             Self::Reservation => "the reservation: jobs with one come first",
             Self::PriorityTier => "PriorityTier of the partition",
             Self::Priority => "the priority",
@@ -58,7 +58,7 @@ impl Step {
 pub struct Slot {
     /// The place of the job in the snapshot.
     pub job: usize,
-    /// Which of its entries; `None` where it has only one partition and QOS.
+    /// Which of its entries; `None` if it has only one partition and QOS.
     pub entry: Option<usize>,
     /// The priority there.
     pub priority: u32,
@@ -188,8 +188,8 @@ impl Model<'_> {
             let asked = self.snapshot.about.source == "plugin";
             return Some(Unknown {
                 kind: if asked { UnknownKind::NotAsked } else { UnknownKind::NotAnswered },
-                sentence: "PreemptType=preempt/qos decides before the priority, and which QOS preempts which is not known: only \
-                           'sacctmgr show qos' says so."
+                sentence: "PreemptType=preempt/qos decides before the priority, but which QOS preempts which is not known: only \
+                 'sacctmgr show qos' shows it."
                     .to_owned(),
             });
         }

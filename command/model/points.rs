@@ -43,7 +43,7 @@ impl Book {
             && (!is_billing || needs.own_halflife || needs.windows || needs.capacity)
         {
             notes.push(
-                "The plugin counts the usage for targets alone, so SITE is what Slurm shows. A snapshot of the plugin has it."
+                "Only the plugin counts the usage for targets, so SITE is what Slurm shows. A snapshot of the plugin has it."
                     .to_owned(),
             );
             return None;

@@ -19,7 +19,7 @@ use super::{Algorithm, Config, Tree, WholeTree};
 pub struct Competitors {
     /// The shares of each book, users with jobs that compete in it, and what gives tickets to single jobs, before it has given any.
     books: Books,
-    /// By book; none where tickets are not by job.
+    /// By book; none if tickets are not by job.
     queues: Vec<(BookAt, WaitingJobs)>,
 }
 
@@ -64,9 +64,9 @@ pub struct ShownStanding {
     pub usage_norm: f64,
     /// Effective usage.
     pub usage_effective: f64,
-    /// F; `None` where there is none.
+    /// F; `None` if there is none.
     pub level_fs: Option<f64>,
-    /// T; prospective where it is not active. `None` where there are no tickets, or they are not known.
+    /// T; prospective where it is not active. `None` if there are no tickets, or they are not known.
     pub tickets: Option<f64>,
     /// The part of its parent's tickets, from 0 to 1.
     pub level_share: Option<f64>,
@@ -275,7 +275,7 @@ impl InBook {
         Some(self.tickets.get(&job).copied().unwrap_or_default())
     }
 
-    /// The fair-share factor of a job of an association; `None` where it is not computed here.
+    /// The fair-share factor of a job of an association; `None` if it is not computed here.
     pub fn factor_of_job(&self, job: usize, node: Option<Node>) -> Option<f64> {
         if let Some(stock) = &self.stock {
             return Some(node.and_then(|node| stock[node.index()].factor).unwrap_or_default());

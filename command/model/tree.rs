@@ -35,7 +35,7 @@ pub struct Tree {
     pub usage: Vec<f64>,
     /// What the share tree of each book goes by, by node; the default book first.
     measured: Vec<Vec<f64>>,
-    /// The windows that the share tree goes by; `None` where it does not.
+    /// The windows that the share tree goes by; `None` if it does not.
     pub windows: Option<TreeWindows>,
     nodes: Vec<Option<Node>>,
     associations: Vec<usize>,
@@ -128,13 +128,13 @@ impl Tree {
         }
         if self.hides_competitors(snapshot) && !snapshot.about.partial_tree {
             return Some(
-                "Who else waits cannot be seen, and tickets depend on that: FAIRSHARE and standings are what Slurm shows. Ask as an operator, \
+                "Tickets depend on all waiting jobs, and some are hidden: FAIRSHARE and standings are what Slurm shows. Ask as an operator, \
                  or use the snapshot of the plugin."
                     .to_owned(),
             );
         }
         Some(
-            "Only some associations can be seen, so shares of others and tickets cannot be computed: FAIRSHARE is what Slurm shows. Ask as \
+            "Only some associations are visible, so shares of others and tickets cannot be computed: FAIRSHARE is what Slurm shows. Ask as \
              an operator, or use the snapshot of the plugin."
                 .to_owned(),
         )

@@ -99,7 +99,7 @@ impl TreeWindows {
     /// The usage that shares use, as a sentence.
     pub fn described(&self) -> String {
         format!(
-            "Shares go by usage in {} of {} (TreeUsage=window), each {} of the next younger one, and not by RawUsage.",
+            "Shares use the usage in {} of {} (TreeUsage=window), each weighted {} of the next newer one, not RawUsage.",
             count(self.depth(), "window", "windows"),
             span(self.length()),
             number(self.decay)

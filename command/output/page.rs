@@ -16,7 +16,7 @@ pub struct Terminal {
     pub colours: bool,
     /// ASCII only.
     pub ascii: bool,
-    /// Columns; `None` where there is no end.
+    /// Columns; `None` if there is no end.
     pub width: Option<u16>,
 }
 

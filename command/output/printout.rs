@@ -46,7 +46,7 @@ impl Printout {
     pub fn print(mut self) -> ExitCode {
         let written = io::stdout().write_all(self.out.as_bytes()).and_then(|()| io::stdout().flush());
         if let Some(error) = written.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
-            let error = Error::Output(format!("standard output: {error}: see where it goes to"));
+            let error = Error::Output(format!("standard output: {error}: check where it goes"));
             let failed = Self::failed([error.to_string().as_str()]);
             self = Self { err: self.err + &failed.err, status: error.status(), ..failed };
         }

@@ -85,7 +85,7 @@ pub fn printout_as<A: Answer>(
     }))
 }
 
-/// A table for programs; `None` where one for people is asked for.
+/// A table for programs; `None` if one for people is asked for.
 ///
 /// # Errors
 /// A column is asked for that there is not.

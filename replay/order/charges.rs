@@ -84,16 +84,16 @@ impl Factors {
 pub fn left_out(settings: &Settings) -> Vec<&'static str> {
     let charges = |kind: ChargeKind| settings.charges.iter().any(|line| line.kind == kind);
     let asked = [
-        (charges(ChargeKind::Reservation), "Charge=Reservation: the trace does not tell reservations"),
-        (charges(ChargeKind::WcKey), "Charge=WCKey: the trace does not tell wckeys"),
+        (charges(ChargeKind::Reservation), "Charge=Reservation: the trace has no reservations"),
+        (charges(ChargeKind::WcKey), "Charge=WCKey: the trace has no wckeys"),
         (charges(ChargeKind::Requeued), "Charge=Requeued: every job runs once"),
         (
             settings.charges.iter().any(|line| line.week_hours().is_some()),
-            "Charge with Days or Hours: the trace does not tell the time zone of the cluster",
+            "Charge with Days or Hours: the trace does not have the time zone of the cluster",
         ),
         (
             settings.usage_measure == UsageMeasure::Dominant,
-            "UsageMeasure=dominant: usage is billing, as memory and GPUs of the cluster are not known",
+            "UsageMeasure=dominant: usage is billing, because memory and GPUs of the cluster are not known",
         ),
         (
             settings.overrides.iter().any(|line| line.kind == OverrideKind::Partition),
@@ -101,7 +101,7 @@ pub fn left_out(settings: &Settings) -> Vec<&'static str> {
         ),
         (
             settings.active_jobs != ActiveJobs::Eligible,
-            "ActiveJobs: as with eligible, since the trace does not tell why jobs wait",
+            "ActiveJobs: as with eligible, because the trace does not say why jobs wait",
         ),
     ];
     asked.into_iter().filter(|(asked, _)| *asked).map(|(_, what)| what).collect()

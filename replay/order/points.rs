@@ -108,11 +108,11 @@ fn unknown_targets(settings: &Settings) -> Option<&'static str> {
     if !needs.targets {
         None
     } else if !settings.target_metric.eq_ignore_ascii_case("billing") {
-        Some("all targets: their usage is in another TargetMetric than billing")
+        Some("all targets: TargetMetric is not billing")
     } else if needs.windows {
         Some("all targets: some use usage in windows")
     } else if needs.capacity {
-        Some("all targets: some are parts of what the cluster could have given")
+        Some("all targets: some are parts of what the cluster could have delivered")
     } else if settings.targets.iter().any(of_others) {
         Some("all targets: some are of QOS, partitions or Unix groups, whose usage is not counted")
     } else {
@@ -127,19 +127,19 @@ pub fn left_out(settings: &Settings) -> Vec<&'static str> {
     let mut left_out: Vec<&'static str> = unknown_targets(settings).into_iter().collect();
     for (asked, what) in [
         (needs.groups, "points of Unix groups: the trace has none"),
-        (needs.disk, "points for disk space: the trace does not tell it"),
+        (needs.disk, "points for disk space: the trace does not have it"),
         (
             needs.equivalents,
-            "processor equivalents: they are CPUs, as memory and GPUs of the cluster are not known",
+            "processor equivalents: they are CPUs, because memory and GPUs of the cluster are not known",
         ),
-        (needs.accuracy, "points for time limits that fit (WCAccuracy): nobody counts them"),
-        (needs.bypass, "points for jobs that were overtaken (Bypass): nobody counts them"),
+        (needs.accuracy, "points for accurate time limits (WCAccuracy): they are not counted"),
+        (needs.bypass, "points for jobs that were overtaken (Bypass): they are not counted"),
         (
             needs.course,
-            "points for requeues, deadlines, nice values and states: the trace does not tell them",
+            "points for requeues, deadlines, nice values and states: the trace does not have them",
         ),
         (needs.all_jobs(), "Component=URGENCY and WeightPercent: jobs are not compared with all others"),
-        (needs.stops, "Block=yes of caps: jobs beyond one come last and start all the same"),
+        (needs.stops, "Block=yes of caps: jobs beyond one come last but can start"),
         (needs.elapsed, "points for what running jobs have used: they change no start"),
     ] {
         if asked {

@@ -95,7 +95,7 @@ impl Plan<'_> {
         let by_cpus = |word: &str| word.to_ascii_lowercase().starts_with("cpu=");
         for (name, value) in [
             (
-                "the time zone of the cluster: midnight is that of UTC in PriorityUsageResetPeriod",
+                "the time zone of the cluster: midnight is UTC in PriorityUsageResetPeriod",
                 config
                     .get("PriorityUsageResetPeriod")
                     .filter(|value| ResetPeriod::read(value).is_some_and(ResetPeriod::repeats)),
@@ -103,7 +103,7 @@ impl Plan<'_> {
             ("PreemptType", config.get("PreemptType").filter(|value| !value.ends_with("/none"))),
             ("PriorityWeightAssoc", config.get("PriorityWeightAssoc").filter(|value| *value != "0")),
             (
-                "all but CPUs and nodes of PriorityWeightTRES",
+                "all TRES except CPUs and nodes in PriorityWeightTRES",
                 config.get("PriorityWeightTRES").filter(|value| !value.split(',').all(by_cpus)),
             ),
         ] {

@@ -36,18 +36,19 @@ impl<'p> Treatments<'p> {
         let of_nodes = if self.goes_by_nodes {
             [
                 "which CPUs and GPUs of its nodes a job gets, topology, and features of nodes",
-                "licences as things that can run out",
+                "licences that can run out",
             ]
         } else {
             [
-                "which CPU of which node a job gets, topology, and nodes that are not alike",
-                "memory, GPUs and licences as things that can run out",
+                "which CPU of which node a job gets, topology, and differences between nodes",
+                "memory, GPUs and licences that can run out",
             ]
         };
         let limits = if self.follows_limits {
-            "limits but GrpJobs, GrpTRES, MaxJobs, MaxJobsPU, MaxJobsPA, MaxTRESPU and MaxTRESPA of associations and QOS, as they are today, and MaxTime of partitions"
+            "limits except GrpJobs, GrpTRES, MaxJobs, MaxJobsPU, MaxJobsPA, MaxTRESPU and MaxTRESPA of associations and QOS, as \
+             they are today, and MaxTime of partitions"
         } else {
-            "limits of associations, QOS and partitions but their MaxTime"
+            "limits of associations and QOS, and of partitions except MaxTime"
         };
         let others = [
             limits,
@@ -61,14 +62,14 @@ impl<'p> Treatments<'p> {
             } else {
                 "preemption, and nodes that fail"
             },
-            "dependencies but the recorded eligible time, holds, and priorities that were set by hand",
+            "dependencies except for the recorded eligible time, holds, and priorities that were set by hand",
             "jobs that were cancelled before they started",
             if self.passes_take_time {
-                "the time that slurmctld itself needs, but how far a pass of backfill comes, and its locks"
+                "the time that slurmctld itself needs, except for how far a backfill pass gets, and its locks"
             } else {
-                "the time that slurmctld itself needs, its locks, and passes of backfill that break off for want of time"
+                "the time that slurmctld itself needs, its locks, and backfill passes that run out of time"
             },
-            "users, who would submit otherwise under another policy",
+            "reactions of users to another policy",
         ];
         of_nodes.into_iter().chain(others)
     }

@@ -38,7 +38,7 @@ pub const FILES: [TraceFile; 11] = [
     TraceFile {
         name: EVENTS,
         command: "SLURM_TIME_FORMAT=%s sacctmgr -P show event start=2024-01-01 format=Cluster,NodeName,Start,End,State,TRES",
-        gives: "times at which nodes were away, which may explain waits",
+        gives: "outages of nodes, which may explain waits",
     },
     TraceFile {
         name: TRANSACTIONS,
@@ -48,7 +48,7 @@ pub const FILES: [TraceFile; 11] = [
     TraceFile {
         name: LIMITS,
         command: "sacctmgr -P show assoc withdeleted format=Cluster,Account,User,Partition,GrpJobs,GrpTRES,MaxJobs,MaxTRES",
-        gives: "limits of associations, also of those that are gone",
+        gives: "limits of associations, including deleted ones",
     },
     TraceFile {
         name: RESERVATIONS,
@@ -99,14 +99,14 @@ pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
         (Some(_), false) => {
             return Err(TraceError::Foreign {
                 file: shown,
-                why: format!("there are jobs twice: in {JOBS} and in files of months. Remove one of the two"),
+                why: format!("both {JOBS} and monthly files have jobs. Remove one of the two"),
             })
         }
         (None, true) => {
             return Err(TraceError::Foreign {
                 file: shown,
                 why: format!(
-                    "there is no {JOBS} in the directory, nor sacct-YEAR-MONTH.txt. 'multifactor2 replay --how' prints which files there may be"
+                    "the directory has neither {JOBS} nor sacct-YEAR-MONTH.txt. 'multifactor2 replay --how' lists the files"
                 ),
             })
         }
@@ -144,7 +144,7 @@ pub(super) fn read(directory: &Path) -> Result<Workload, TraceError> {
         (None, Some(site)) => builder.set_config(site.config.clone().unwrap_or_default()),
         (None, None) => builder.miss(
             CONFIG,
-            "fair-share alone has a weight, usage has a half-life of 7 days, and the scheduler runs by its defaults",
+            "only fair-share has a weight, usage has a half-life of 7 days, and the scheduler uses its defaults",
         ),
     }
     builder.problems.append(problems);
@@ -182,13 +182,13 @@ fn set_machine(builder: &mut Builder, partitions: Option<(String, String)>, node
     match machine.filter(|(machine, _)| machine.check().is_ok()) {
         Some((machine, may_share)) => {
             if may_share {
-                builder.miss(NODES, "partitions share nodes only where they name the same nodes");
+                builder.miss(NODES, "partitions share nodes only if they name the same nodes");
             }
             builder.set_machine(machine);
         }
         None if builder.lacks_machine() => builder.miss(
             PARTITIONS,
-            "the size of the machine is taken from the most CPUs that were in use at one time, which is at most what there was: give --procs or --partition",
+            "the machine has as many CPUs as were ever in use at one time, which may be too few: give --procs or --partition",
         ),
         None => (),
     }

@@ -40,18 +40,19 @@ pub const MACHINE: &str = "the machine";
 /// How a trace is collected by hand, file by file of a directory.
 pub fn how() -> String {
     let mut text = String::from(
-        "A trace is the output of this command with your dates, in a file (.gz too). Further columns are ignored, and their order is free:\n\n  ",
+        "A trace is the output of this command with your dates, in a file (.gz too). Other columns are ignored, and the order \
+         does not matter:\n\n  ",
     );
     text.push_str(SACCT);
     text.push_str(
-        "\n\nOr a directory with any of these files (.gz too), where only the first is needed:\n\n",
+        "\n\nOr a directory with any of these files (.gz too), of which only the first is needed:\n\n",
     );
     for file in directory::FILES {
         let directory::TraceFile { name, command, gives } = file;
         text.extend([format!("  {name:<20} {command}\n"), format!("  {:20} {gives}\n", "")]);
     }
     text.push_str(
-        "\nWithout config.txt, partitions.txt and nodes.txt a slurm.conf in the directory counts, with what it includes.\n",
+        "\nWithout config.txt, partitions.txt and nodes.txt, a slurm.conf in the directory is used, with its includes.\n",
     );
     text.push_str("\nOr a file in the Standard Workload Format 2.2.\n");
     text
@@ -98,10 +99,10 @@ impl fmt::Display for TraceError {
             Self::Io { file, error } => write!(f, "{file}: {error}"),
             Self::Foreign { file, why } => write!(f, "{file}: {why}"),
             Self::NoJobs { file, problems } if problems.is_empty() => {
-                write!(f, "{file}: there is no job in it")
+                write!(f, "{file}: it has no jobs")
             }
             Self::NoJobs { file, problems } => {
-                write!(f, "{file}: there is no job in it that can be replayed")?;
+                write!(f, "{file}: it has no job that can be replayed")?;
                 for (kind, count, first) in problems.iter() {
                     write!(f, "; {count} {}", kind.text())?;
                     for problem in first.iter().take(1) {
@@ -146,7 +147,7 @@ pub fn parse(reader: impl BufRead, file: &str) -> Result<Workload, TraceError> {
     if builder.lacks_machine() {
         builder.miss(
             MACHINE,
-            "its size is taken from the most CPUs that were in use at one time, which is at most what there was: give --procs or --partition",
+            "it has as many CPUs as were ever in use at one time, which may be too few: give --procs or --partition",
         );
     }
     Ok(builder.finish())
@@ -182,7 +183,8 @@ fn jobs(reader: impl BufRead, file: &str) -> Result<Builder, TraceError> {
             reading.finish()
         } else {
             return Err(foreign(format!(
-                "the first line is neither of sacct -P nor of the Standard Workload Format: {:?}. 'multifactor2 replay --how' prints the command",
+                "the first line is neither sacct -P output nor the Standard Workload Format: {:?}. 'multifactor2 replay --how' \
+                 prints the command",
                 excerpt(text)
             )));
         };

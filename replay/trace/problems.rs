@@ -54,24 +54,25 @@ impl ProblemKind {
     pub fn text(self) -> &'static str {
         match self {
             Self::BadLine => "lines that cannot be understood: skipped",
-            Self::Truncated => "the file ends in the middle of a line or of its compressed data: what is before is used",
+            Self::Truncated => "the file ends in the middle of a line or of its compressed data: the part before is used",
             Self::TooLong => "lines longer than 65536 bytes: skipped",
             Self::Header => "lines that repeat the names of columns: skipped",
-            Self::Step => "steps of jobs: skipped, as their jobs count (sacct -X leaves them out)",
+            Self::Step => "job steps: skipped, because their jobs are counted (sacct -X leaves them out)",
             Self::Duplicate => "jobs with the id, submission and start of another job: skipped; where that one still ran, its end is taken",
             Self::OtherCluster => "jobs of another cluster than the first job's: skipped",
             Self::ImpossibleTime => "jobs that were submitted before 1990 or in the future: skipped",
             Self::EndBeforeStart => "jobs that end before they start: skipped",
             Self::StartBeforeSubmit => "jobs that start before they are submitted: replayed without their recorded start",
-            Self::GonePartition => "jobs whose partitions are not there: not replayed, so what they used is missing",
+            Self::GonePartition => "jobs whose partitions do not exist: not replayed, so their usage is missing",
             Self::NeverStarted => "jobs that never started: skipped, so the queue is shorter than it was",
             Self::NoCpus => "jobs without CPUs: skipped",
             Self::NoRunTime => "jobs without a run time: skipped",
             Self::StillRunning => "jobs that still ran at the end: they run up to the last time in the file",
-            Self::NoLimit => "jobs without a time limit: that of their partition counts, or else a year; if the source has no limits at all, backfill is as if all run times were known",
+            Self::NoLimit => "jobs without a time limit: they get that of their partition, or else a year; if the source has no \
+             limits at all, backfill knows all run times",
             Self::BeyondLimit => "jobs that ran beyond their limit: their run time is cut there",
             Self::Unsorted => "jobs that come after one that was submitted later: sorted",
-            Self::UnlistedAssociation => "associations that jobs have and the list of associations has not: added with one share",
+            Self::UnlistedAssociation => "associations of jobs that are missing from the list of associations: added with one share",
         }
     }
 

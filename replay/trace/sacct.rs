@@ -23,10 +23,10 @@ pub const COLUMNS: [(&str, &str); 30] = [
     ("Partition", "all jobs are in one partition"),
     ("QOS", "no job has a QOS"),
     ("Submit", ""),
-    ("Eligible", "jobs could start when they were submitted, also those that waited for others"),
+    ("Eligible", "all jobs could start when they were submitted, even those with dependencies"),
     ("Start", ""),
     ("End", ""),
-    ("Timelimit", "run times are taken for time limits: backfill knows when jobs end"),
+    ("Timelimit", "run times serve as time limits: backfill knows when jobs end"),
     ("TimelimitRaw", ""),
     ("ReqTRES", ""),
     ("AllocTRES", ""),
@@ -113,7 +113,7 @@ impl Reading {
         }
         for (at, name) in [(START, "Start"), (END, "End")] {
             if places[at].is_none() {
-                return Err(needs(name, "without it nobody knows how long jobs ran"));
+                return Err(needs(name, "without it run times are not known"));
             }
         }
         if [REQ_TRES, ALLOC_TRES, ALLOC_CPUS, NCPUS, REQ_CPUS].iter().all(|at| places[*at].is_none()) {

@@ -161,7 +161,7 @@ impl<'f> Reading<'f> {
             self.builder.set_machine(Machine::of_procs(procs));
         }
         if !self.has_limit && self.builder.count() > 0 {
-            self.builder.miss("time limits", "run times are taken for them: backfill knows when jobs end");
+            self.builder.miss("time limits", "run times serve as limits: backfill knows when jobs end");
         }
         self.builder
     }

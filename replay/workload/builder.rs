@@ -362,7 +362,7 @@ impl Workload {
         if nothing_listed {
             self.missing.push(super::Missing {
                 what: SHARES.to_owned(),
-                so: "every account has one share, and every user one of its account: distances from real shares cannot be told".to_owned(),
+                so: "every account has one share, and every user one of its account: distances from the real shares are not known".to_owned(),
             });
         } else if added > 0 {
             self.problems.count(ProblemKind::UnlistedAssociation, added);

@@ -40,7 +40,7 @@ fn the_dominant_reason_comes_first() {
         "Job 1001 is 2nd of 2 in partition main; the one before it belongs to account f, whose account d is below its share \
          (LevelFS 2.4 against 0.888889 of account a)."
     );
-    assert!(why.details[0].contains("FAIRSHARE: on average they have 7530.86 more"), "{:?}", why.details);
+    assert!(why.details[0].contains("FAIRSHARE: on average 7530.86 more"), "{:?}", why.details);
     let cases: [Case; 7] = [
         (
             |job| (job.priority, job.reason) = (0, "JobHeldUser".into()),
@@ -60,9 +60,9 @@ fn the_dominant_reason_comes_first() {
         (
             |job| job.reason = "QOSMaxJobsPerUserLimit".into(),
             ReasonKind::Obstacle,
-            "something that a higher priority cannot change",
+            "A higher priority does not help job",
         ),
-        (|job| (job.direct, job.priority) = (true, 7), ReasonKind::SetByHand, "was set by hand to 7"),
+        (|job| (job.direct, job.priority) = (true, 7), ReasonKind::SetByHand, "was set by hand and stays 7"),
         (
             |job| (job.priority, job.reason) = (20_000, "Resources".into()),
             ReasonKind::First,
@@ -83,7 +83,7 @@ fn the_dominant_reason_comes_first() {
 fn a_job_that_is_first_is_not_said_to_be_behind_others() {
     let why = ask(&changed(|job| job.priority = 20_000));
     assert_eq!(why.kind, ReasonKind::First);
-    assert!(why.sentence.ends_with("it starts as soon as there is room for it."), "{}", why.sentence);
+    assert!(why.sentence.ends_with("it starts as soon as there is room."), "{}", why.sentence);
 }
 
 /// The job of the other partition has the higher priority, and may want the same nodes.
@@ -92,8 +92,8 @@ fn first_of_a_small_partition_is_not_looked_at_first() {
     let why = ask(&changed(|job| job.partition = "gpu".into()));
     assert_eq!((why.kind, why.places[0].rank, why.places[0].position), (ReasonKind::First, 1, 2));
     assert_eq!(why.places[0].elsewhere, 1);
-    assert!(!why.sentence.contains("looks at it first"), "{}", why.sentence);
-    let says = "Before it in the whole queue: 1 job of other partitions.";
+    assert!(!why.sentence.contains("considers it first"), "{}", why.sentence);
+    let says = "Ahead of it in the whole queue: 1 job of other partitions.";
     assert!(why.sentence.contains(says), "{}", why.sentence);
     assert_eq!(why.places[0].competing, None);
     let with_nodes = |main: &str, tier: u32| {
@@ -115,7 +115,7 @@ fn first_of_a_small_partition_is_not_looked_at_first() {
     // They share none: nobody is before it where it may start.
     let (competing, sentence) = with_nodes("n[1-2]", 1);
     assert_eq!(competing, Some(0));
-    assert!(sentence.contains("looks at it first"), "{sentence}");
+    assert!(sentence.contains("considers it first"), "{sentence}");
 }
 
 /// It was "first of 1 in partition gpu", at place 9 of those who compete for the same nodes: counted again by hand in what Slurm said.
@@ -144,7 +144,7 @@ fn who_stands_before_it_for_the_same_nodes_is_counted() {
             let why = why::of_job(&model, &model.queue(), slot.job);
             let place = why.places.iter().find(|place| place.position == at + 1).unwrap();
             assert_eq!(place.competing, Some(expected), "{release}: {place:?}");
-            let is_first = why.sentence.contains("looks at it first");
+            let is_first = why.sentence.contains("considers it first");
             assert!(
                 !is_first || why.places.iter().any(|place| place.rank == 1 && place.competing == Some(0))
             );
@@ -221,11 +221,14 @@ fn a_sum_that_is_not_the_priority_says_what_it_lacks() {
     let (moved, text) = of(&snapshot);
     let lacks = moved.lacks.unwrap();
     assert!((lacks.amount - 700.0).abs() < 1.0, "{lacks:?}");
-    assert!(text.contains("not known: Slurm shows addends that do not make up this number"), "{text}");
+    assert!(text.contains("not known: The addends that Slurm shows do not add up to this number"), "{text}");
     assert!(text.contains(&format!("What is known of the priority {}", moved.priority)), "{text}");
     snapshot.jobs[0].is_computed = false;
     let (unshown, text) = of(&snapshot);
-    assert!(unshown.lacks.unwrap().sentence.starts_with("sprio does not show this job"), "{text}");
+    assert!(
+        unshown.lacks.unwrap().sentence.starts_with("sprio leaves out jobs whose begin time has not come"),
+        "{text}"
+    );
     snapshot.parameters.insert("PriorityFlags".to_owned(), "INCR_ONLY".to_owned());
     snapshot.jobs[0].is_computed = true;
     assert!(of(&snapshot).0.lacks.unwrap().sentence.contains("INCR_ONLY"));

@@ -201,14 +201,14 @@ fn an_older_version_refuses_later_keys() {
     assert_eq!((old.exit_code(false), old.findings.len()), (2, 2), "{}", old.text());
     for part in [
         "multifactor2.conf line 1: ActiveJobs=startable: 0.1.0 refuses it",
-        "line 2: Override: 0.1.0 refuses it, as 0.2.0",
+        "line 2: Override: 0.1.0 refuses it, because it is new in 0.2.0",
     ] {
         assert!(old.text().contains(part), "{part}: {}", old.text());
     }
     assert!(with("0.2.0").text().contains("ok: 0.2.0 takes these settings, too"));
     let unknown = with("7");
     assert_eq!(unknown.exit_code(false), 1);
-    assert!(unknown.text().contains("error: --for 7: known are 0.1.0, 0.2.0"), "{}", unknown.text());
+    assert!(unknown.text().contains("error: --for 7: known versions are 0.1.0, 0.2.0"), "{}", unknown.text());
 }
 
 #[test]

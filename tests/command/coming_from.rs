@@ -12,7 +12,7 @@ use crate::live::Site;
 const LINES: &[(&str, &str)] = &[
     ("multifactor2 why 7 --long", "FAIRSHARE"),
     ("multifactor2 why 7", "Priority"),
-    ("multifactor2 queue", "first those that the scheduler looks at first"),
+    ("multifactor2 queue", "in the order in which the scheduler considers them"),
     ("multifactor2 queue -o position,job,user,account,priority,start", "Start"),
     ("multifactor2 queue -j 7", "Start"),
     ("multifactor2 queue -o job,user,addends,priority", "PartitionAddend"),

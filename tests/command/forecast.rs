@@ -95,7 +95,7 @@ fn what_has_been_reached_and_what_never_will_be_are_said() {
     let never = ask(&snapshot, "ada@chem", 1.0, false).unwrap();
     assert_eq!(never.accounts[0].courses[1].reached, None);
     assert!(never.accounts[0].courses[1].sentence.contains("does not reach 1"), "{never:?}");
-    assert!(ask(&snapshot, "eve", 0.5, false).unwrap_err().contains("no user is called eve"));
+    assert!(ask(&snapshot, "eve", 0.5, false).unwrap_err().contains("there is no user eve"));
     assert!(ask(&snapshot, "ada@law", 0.5, false).unwrap_err().contains("law"));
     assert!(ask(&snapshot, "ada", 1.5, false).unwrap_err().contains("0 to 1"));
 }
@@ -309,11 +309,7 @@ fn limits_that_would_hold_a_job_are_named() {
     // What is hidden, what was not asked, and what slurmctld does not enforce.
     let part = of(Some(rows[2..].concat() + qos), Some(declared), &snapshot);
     assert_eq!(found(&part, "bio"), None);
-    assert!(
-        part.remarks.join(" ").contains("Not all limits that count in chem, bio can be seen"),
-        "{:?}",
-        part.remarks
-    );
+    assert!(part.remarks.join(" ").contains("Some limits for chem, bio are hidden"), "{:?}", part.remarks);
     for (associations, qos) in [(None, Some(declared)), (Some(rows.concat() + qos), None)] {
         let not = of(associations, qos, &snapshot);
         assert!(
@@ -376,8 +372,8 @@ fn two_users_are_compared_without_a_job() {
     for part in [
         "The next job of ben in bio has the higher fair-share factor: 0.5 against 0.353553 of ada in chem.",
         "The first level at which they differ, below root",
-        "Since when that is so is not known",
-        "if ada in chem runs nothing from now on and all others keep the usage that they have",
+        "How long this has been so is not known",
+        "if ada in chem runs nothing from now on and all others keep their usage",
     ] {
         assert!(flat.contains(part), "{part}: {}", text.out);
     }
@@ -399,14 +395,14 @@ fn two_users_are_compared_without_a_job() {
     let flat = reset.out.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "PriorityUsageResetPeriod sets the usage of everybody to 0 each day, next on ",
-        "It does not turn before that, even if ada",
+        "This does not change before that, even if ada",
     ] {
-        assert!(flat.contains(part) && !flat.contains("It turns in"), "{part}: {}", reset.out);
+        assert!(flat.contains(part) && !flat.contains("This changes in"), "{part}: {}", reset.out);
     }
     for (words, part) in [
         (["ada", "ben"], "ada is in several accounts: give one of ada@chem, ada@bio"),
-        (["ben", "ben"], "these are one user"),
-        (["ben", "zoe"], "no user is called zoe"),
+        (["ben", "ben"], "both are the same user"),
+        (["ben", "zoe"], "there is no user zoe"),
         (["ben", "ada@law"], "no association with account law"),
     ] {
         let refused = sample.ask(&["why", "--user", words[0], words[1]]);

@@ -53,7 +53,7 @@ impl OwnConf {
         assert_eq!((found, err.as_str()), (status, ""), "{arguments:?}: {out}");
         let of_settings: Vec<&str> = out
             .lines()
-            .filter(|line| !line.contains("SUPPORTED") && !line.contains("slurmctld was not asked"))
+            .filter(|line| !line.contains("SUPPORTED") && !line.contains("slurmctld could not be asked"))
             .collect();
         assert_eq!(of_settings.len(), lines.len(), "{out}");
         for (line, part) in of_settings.iter().zip(lines) {
@@ -89,7 +89,7 @@ fn a_named_file_is_checked_alone() {
 fn the_file_beside_slurm_conf_is_checked_with_what_stands_in_slurm_conf() {
     let place = OwnConf::new("ClusterName=c\nInclude more.conf\n");
     place.write("more.conf", "priorityparameters=ActiveJobs=pending # ours\n");
-    place.assert_checked(&[], 0, &["multifactor2.conf: there is none"]);
+    place.assert_checked(&[], 0, &["multifactor2.conf: no such file"]);
     place.write("multifactor2.conf", "ActiveJobs=eligible\n");
     let replaced = ["replaces the value of PriorityParameters", "multifactor2.conf: slurmctld will take"];
     place.assert_checked(&[], 2, &replaced);
@@ -115,14 +115,13 @@ fn a_slurm_conf_that_is_named_is_checked_as_one() {
     let beside = [
         "wrong: ",
         "wrong: PriorityDecayHalfLife is 420 s: half of all usage",
-        "ok: the slurm.conf that was named was looked at",
+        "ok: the named slurm.conf was checked",
     ];
     place.assert_checked(&[&conf], 2, &beside);
     place.write("new/multifactor2.conf", "ActiveJobs=pending\n");
     let text = fs::read_to_string(&conf).unwrap().replace("Life=7\n", "Life=7-0\n");
     fs::write(&conf, text).unwrap();
-    let good =
-        ["new/multifactor2.conf: slurmctld will take these settings", "ok: the slurm.conf that was named"];
+    let good = ["new/multifactor2.conf: slurmctld will take these settings", "ok: the named slurm.conf"];
     place.assert_checked(&[&conf], 0, &good);
 }
 
@@ -167,10 +166,10 @@ fn the_files_of_this_host_are_compared_with_what_slurmctld_says() {
     let differ = found(&place);
     assert_eq!(differ.len(), 4, "{differ:?}");
     for part in [
-        "PriorityDecayHalfLife=7, and slurmctld uses 7-00:00:00",
-        "PriorityType=priority/basic, and slurmctld uses priority/multifactor",
-        "AccountingStorageEnforce=limits, and slurmctld uses associations,limits,qos",
-        "PriorityFlags=MAX_TRES, and slurmctld uses NO_FAIR_TREE,MAX_TRES",
+        "PriorityDecayHalfLife=7, but slurmctld uses 7-00:00:00",
+        "PriorityType=priority/basic, but slurmctld uses priority/multifactor",
+        "AccountingStorageEnforce=limits, but slurmctld uses associations,limits,qos",
+        "PriorityFlags=MAX_TRES, but slurmctld uses NO_FAIR_TREE,MAX_TRES",
     ] {
         assert!(
             differ.iter().any(|line| line.starts_with("wrong: ") && line.contains(part)),
@@ -264,7 +263,7 @@ fn a_login_node_is_looked_at_for_sshare() {
     let (status, out, err) = place.check(&["--plugins", plugins.to_str().unwrap()]);
     assert_eq!((status, err.as_str()), (0, ""), "{out}");
     assert!(
-        out.starts_with("ok: SUPPORTED: sshare of Slurm ") && out.contains("no slurmctld beside it"),
+        out.starts_with("ok: SUPPORTED: sshare of Slurm ") && out.contains("no slurmctld next to it"),
         "{out}"
     );
     fs::remove_file(plugins.join("auth_munge.so")).unwrap();

@@ -327,12 +327,16 @@ fn the_file_for_everybody_tells_what_slurm_does_not() {
     assert!(!is_strict(&known.out), "{}", known.out);
     save(100, &[parameters, &setting, "Distribution=strict"], 0);
     let in_force = site.ask("settings");
-    assert!(is_strict(&in_force.out) && !in_force.out.contains("this host knows"), "{}", in_force.out);
+    assert!(
+        is_strict(&in_force.out) && !in_force.out.contains("differ from those of this host"),
+        "{}",
+        in_force.out
+    );
     save(100, &[parameters, &setting, "Distribution=strict"], 1);
     let differs = site.ask("settings");
-    assert!(differs.out.contains("not those that this host knows: Distribution=strict."), "{}", differs.out);
+    assert!(differs.out.contains("differ from those of this host: Distribution=strict."), "{}", differs.out);
     save(100, &[parameters, &setting], 1);
-    assert!(!site.ask("settings").out.contains("this host knows"));
+    assert!(!site.ask("settings").out.contains("differ from those of this host"));
     // What cannot be believed is not used.
     save(10_000, &[parameters, &setting], 0);
     let old = site.ask(change);
@@ -340,7 +344,7 @@ fn the_file_for_everybody_tells_what_slurm_does_not() {
     save(100, &[parameters, &setting], 0);
     fs::set_permissions(&public, fs::Permissions::from_mode(0o666)).unwrap();
     assert!(site.ask(change).out.contains(UNKNOWN));
-    assert!(site.ask("queue").out.contains("mend owner and mode"));
+    assert!(site.ask("queue").out.contains("correct owner and mode"));
     let wrong = site.ask(&format!("queue --from {}", public.display()));
     assert!(wrong.err.contains("this is the file for everybody") && wrong.out.is_empty(), "{}", wrong.err);
 }
@@ -397,7 +401,11 @@ fn a_job_that_a_snapshot_has_not_as_it_stands_is_asked_for() {
     let line = before.lines().find(|line| line.starts_with("6|")).unwrap();
     site.change(QUEUE, line, &line.replacen("|PD|", "|R|", 1));
     let said = site.ask("why -j 6,17");
-    assert!(said.out.contains("Job 6 runs since") && !said.out.contains("From the snapshot"), "{}", said.out);
+    assert!(
+        said.out.contains("Job 6 has been running since") && !said.out.contains("From the snapshot"),
+        "{}",
+        said.out
+    );
     site.write("queue.txt", &before);
     // It has ended since.
     let queue = fs::read_to_string(site.path("queue.txt")).unwrap();
@@ -415,7 +423,7 @@ fn a_job_whose_priority_was_changed_since_has_no_place() {
     let (answer, _) = site.why("6");
     let unknown = &answer["answer"]["unknown"];
     let sentence = unknown["sentence"].as_str().unwrap();
-    assert!(sentence.contains("has priority 10434 now, and had 9999 in the snapshot"), "{unknown}");
+    assert!(sentence.contains("has priority 10434 now, but had 9999 in the snapshot"), "{unknown}");
     assert_eq!(answer["answer"]["places"].as_array().unwrap().len(), 0);
     // AGE alone may have grown: 1000 in a hundred days is nothing in 40 s.
     site.save(40, |snapshot| {
@@ -522,7 +530,7 @@ fn a_limit_is_told_with_what_is_used_of_it() {
     site.write("associations.txt", "");
     let (answer, _) = site.why("6 --long");
     assert_eq!(answer["answer"]["limits"].as_array().unwrap().len(), 0);
-    assert!(answer["answer"]["details"].to_string().contains("tells no limit of that kind now"), "{answer}");
+    assert!(answer["answer"]["details"].to_string().contains("shows no limit of that kind now"), "{answer}");
 }
 
 /// A job that is no longer waiting has an answer, too.
@@ -542,16 +550,19 @@ fn a_job_that_runs_or_has_ended_is_said_to() {
     let (answer, _) = site.why("6");
     let sentence = answer["answer"]["sentence"].as_str().unwrap().to_owned();
     assert_eq!(answer["answer"]["kind"], "runs");
-    assert!(sentence.contains("runs since 20") && sentence.contains("with priority 10434"), "{sentence}");
+    assert!(
+        sentence.contains("has been running since 20") && sentence.contains("with priority 10434"),
+        "{sentence}"
+    );
     site.write("queue.txt", &line("TO"));
     let said = site.ask("why 6");
     assert!(
-        said.out.contains("Job 6 has ended at 20") && said.out.contains("its time limit was reached"),
+        said.out.contains("Job 6 ended at 20") && said.out.contains("its time limit was reached"),
         "{}",
         said.out
     );
     assert!(said.out.contains("sacct -j 6"), "{}", said.out);
     // A snapshot of before says otherwise.
     site.save(40, |_| ());
-    assert!(site.ask("why 6").out.contains("has ended at"));
+    assert!(site.ask("why 6").out.contains("ended at"));
 }

@@ -403,7 +403,7 @@ fn no_line_of_ours_on_the_page_is_left_out() {
         CASES.iter().flat_map(|(_, _, lines)| *lines).chain(&CHOSEN).map(|line| comparable(line)).collect();
     // What the page of UMIACS says is no configuration of another scheduler.
     let rows = rows();
-    let umiacs = rows.iter().position(|row| row.there.starts_with("age, to the limit")).unwrap();
+    let umiacs = rows.iter().position(|row| row.there.starts_with("age, up to its limit")).unwrap();
     let ours = rows[..umiacs].iter().filter(|row| row.whose == Whose::Ours);
     let missing: Vec<&String> =
         ours.flat_map(|row| &row.lines).filter(|line| !known.contains(&comparable(line))).collect();
@@ -593,8 +593,8 @@ fn a_slurm_conf_of_stock() {
     );
     let said = format!("{fair_tree}{classic}");
     for part in [
-        "line 6: PriorityDecayHalfLife 7-0: It stays as it is",
-        "PriorityWeightFairshare is not set: It is 0 then",
+        "line 6: PriorityDecayHalfLife 7-0: It stays, with the same effect",
+        "PriorityWeightFairshare is not set: It is 0 by default",
         "the way back: In slurm.conf on all hosts: PriorityType=priority/multifactor, PriorityWeightFairshare=100000. Then restart slurmctld",
         "the way back: In slurm.conf on all hosts: PriorityType=priority/multifactor, PriorityFlags=MAX_TRES,no_fair_tree.",
         "FairShareDampeningFactor 3: Remove it",
@@ -1048,7 +1048,7 @@ fn alternatives_and_parts_of_lines_are_not_taken_as_they_are() {
     assert_eq!(how("PartitionName=lab"), Some(Use::AddTo));
     let text = answer.to_string();
     assert!(text.contains("# or: sacctmgr -i modify account m set GrpTRESMins=cpu=275"), "{text}");
-    assert!(text.contains("# add to the line that is there: PartitionName=lab QOS=lab"), "{text}");
+    assert!(text.contains("# add to the existing line: PartitionName=lab QOS=lab"), "{text}");
 }
 
 /// Words that parameters are made of, so that random files are more than unknown parameters.

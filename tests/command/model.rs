@@ -215,5 +215,9 @@ fn who_waits_unseen_makes_tickets_unknown() {
     snapshot.about.partial_queue = true;
     let model = recomputed(&snapshot);
     assert_eq!(model.jobs[0].factor, None);
-    assert!(model.notes[0].contains("Who else waits cannot be seen"), "{:?}", model.notes);
+    assert!(
+        model.notes[0].contains("Tickets depend on all waiting jobs, and some are hidden"),
+        "{:?}",
+        model.notes
+    );
 }

@@ -183,7 +183,7 @@ fn without_what_targets_go_by_points_are_those_that_slurm_shows() {
     let note = |snapshot: &Snapshot| Model::of(snapshot, Options::default()).notes.join("\n");
     assert_eq!(note(&snapshot), "");
     snapshot.about.source = "files".to_owned();
-    assert!(note(&snapshot).contains("The plugin counts the usage for targets alone"), "{}", note(&snapshot));
+    assert!(note(&snapshot).contains("Only the plugin counts the usage for targets"), "{}", note(&snapshot));
     let (model, of) = ("halflife".to_owned(), "all".to_owned());
     snapshot.usage.push(Usage { model, of, key: String::new(), amount: 1.0 });
     assert!(!note(&snapshot).contains("counts the usage"), "{}", note(&snapshot));

@@ -70,7 +70,7 @@ fn grants_say_what_is_left_and_when_they_run_out() {
         // 135 of 180 are used, and half of the period is over.
         "[####################|#########..........]",
         "100 granted, 60 carried, 135 used, 45 left.",
-        "In all 240 of 1200 are used, and 150 should be by now.",
+        "In total, 240 of 1200 are used; 150 should be by now.",
         "Running jobs use 4 an hour.",
         // 125 hours in 600,000 seconds; 45 hours last for 60 hours then.
         "At the rate of the last seven days, 0.75 an hour, it runs out on 2027-01-17T20:00:00.",
@@ -84,14 +84,16 @@ fn grants_say_what_is_left_and_when_they_run_out() {
     (snapshot.grants[0].corrected, snapshot.grants[0].corrected_until) = (-3600.0 * 2.0, 1_800_000_000);
     let printed = Sample::new(&snapshot).ask(&["grants"]);
     let said =
-        "The accounting was asked on 2027-01-15T08:00:00: 2 hours were taken off, and are in these numbers.";
+        "Compared with slurmdbd up to 2027-01-15T08:00:00: 2 hours were subtracted from these numbers.";
     assert!(words(&printed.out).contains(said), "{}", printed.out);
     let file = tempfile::tempdir().unwrap();
     let page = file.path().join("tree.html");
     let printed = Sample::new(&snapshot).ask(&["tree", "--html", page.to_str().unwrap()]);
     assert_eq!((printed.status, printed.err.as_str()), (0, ""), "{printed:?}");
     let page = std::fs::read_to_string(&page).unwrap();
-    for part in ["Grants: what may be used, and what is", "account c", "cpu-hours", "2027-01-17T20:00:00"] {
+    for part in
+        ["Grants: what may be used and what was used", "account c", "cpu-hours", "2027-01-17T20:00:00"]
+    {
         assert!(page.contains(part), "{part}");
     }
     // Beyond it.
@@ -110,7 +112,7 @@ fn grants_say_what_is_left_and_when_they_run_out() {
     let said = "the grant of account c since 2027-01-04T22:00:00: 192 of 180 cpu hours of this period are used. The next period begins on 2027-01-26T21:46:40.";
     assert!(why.contains(said), "{why}");
     // What else counts.
-    let counts = "Usage counts with UsageFactor, Charge lines and MinimumCharge.";
+    let counts = "Usage includes UsageFactor, Charge lines and MinimumCharge.";
     assert!(!words(&printed.out).contains(counts), "{}", printed.out);
     snapshot.grants[0].factors = true;
     let printed = Sample::new(&snapshot).ask(&["grants"]);
@@ -215,7 +217,7 @@ fn all_that_cannot_be_read_of_a_translation_is_told() {
     let text = "USERWEIGHT x\u{1b}]0;t\u{7}\u{202e}\nFSWEIGHT y\nFSUSERWEIGHT 1\n";
     let printed = migrated("maui.cfg", text, &[]);
     assert_eq!((printed.status, printed.err.as_str()), (0, ""));
-    let (_, unreadable) = printed.out.split_once("# left out, as it cannot be read:\n").unwrap();
+    let (_, unreadable) = printed.out.split_once("# left out because it cannot be read:\n").unwrap();
     let lines: Vec<&str> = unreadable.lines().take(2).collect();
     for (line, place) in lines.iter().zip(["line 1: USERWEIGHT", "line 2: FSWEIGHT"]) {
         assert!(line.contains(place) && line.contains("allowed is a number"), "{line}");

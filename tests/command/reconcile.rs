@@ -349,7 +349,7 @@ fn grants_with_factors_are_named_and_stay_as_they_are() {
     let words = |output: &Output| text(output).split_whitespace().collect::<Vec<_>>().join(" ");
     let (_, ledger) = ledger();
     let said = words(&Site::new(&ledger, &runs()).ask(&[], None));
-    assert!(said.contains("grants with Factors=yes stay as they are: account c."), "{said}");
+    assert!(said.contains("grants with Factors=yes stay unchanged: account c."), "{said}");
     let only: Vec<&str> = LINES.lines().filter(|line| line.contains("Factors=yes")).collect();
     let site = Site::new(&ledger_of(&only.join("\n")).1, &runs());
     let said = site.ask(&[], None);

@@ -24,7 +24,7 @@ const OF_PLACES: [&str; 10] = [
     "2nd of",
     "3rd of",
     "th of",
-    "looks at it first",
+    "considers it first",
     "before it",
     " in the partition",
     "would have position",

@@ -265,9 +265,9 @@ fn accounts_and_users_that_are_not_there_yet() {
     );
     assert!(answer.unwrap().rows.iter().any(|row| row.submitted && row.account == "x"));
     for (words, part) in [
-        (["--new-account", "b=3"], "account b is there already"),
+        (["--new-account", "b=3"], "account b exists already"),
         (["--new-account", "x=3@zoo"], "there is no account zoo here"),
-        (["--new-user", "user2@c=3"], "user user2 in c is there already"),
+        (["--new-user", "user2@c=3"], "user user2 in c exists already"),
         (["--new-user", "user2@zoo=3"], "there is no account zoo here"),
     ] {
         let error = ask(&snapshot, &words).unwrap_err();
@@ -292,13 +292,13 @@ fn jobs_that_wait_may_be_otherwise() {
     assert_eq!(job("hold").priority, 0);
     assert_eq!(job("hold release").priority, 1);
     for (to, part) in [
-        ("", "give a job and what is to be different"),
+        ("", "give a job and its changes"),
         ("QOS=zoo", "there is no QOS zoo"),
         ("Partition=zoo", "there is no partition zoo"),
         ("Account=zoo", "has no association with account zoo"),
         ("Nice=x", "give a whole number from -2147483645"),
         ("NumCPUs=0", "from 1 to 100000000"),
-        ("Features=x", "of scontrol update these are known"),
+        ("Features=x", "allowed are QOS=, Partition="),
     ] {
         let words = ["--job", &format!("{} {to}", first.id)];
         let unread = AskedChanges::try_parse_from(words).err().map(|error| error.to_string());
@@ -319,7 +319,7 @@ fn bad_changes_name_what_is_allowed() {
         (["--half-life", "long"], "14-0"),
         (["--weight", "age=-1"], "fairshare=50000"),
         (["--submit", "-t never"], "UNLIMITED"),
-        (["--submit", "--mem=0"], "how much"),
+        (["--submit", "--mem=0"], "give an amount"),
         (["--submit", "--gres=gpu:x:y"], "gpu:4"),
         (["--submit", "-n 0"], "1.."),
         (["--submit", "--begin=now"], "-A -p -q -n -c -N --mem --gres -G -t"),

@@ -22,7 +22,7 @@ const FOR_DEVELOPERS: [&str; 9] = [
 const NOT_LOGGED: [(&str, &str); 26] = [
     ("Priority MULTIFACTOR2 ticket plugin", "the name that Slurm asks for"),
     ("Each line has a grade:", "the help of check"),
-    ("Looking at the files of Slurm", "what a terminal shows while it lasts"),
+    ("Checking the files of Slurm", "what a terminal shows while it lasts"),
     ("fault {name} on purpose", "a panic of a test build"),
     ("slurmctld's lock for {}", "the check of the order of locks, in debug builds"),
     ("the association manager's lock for {}", "the same"),

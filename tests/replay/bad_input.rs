@@ -107,7 +107,7 @@ fn a_line_without_end_does_not_fill_memory() {
 #[test]
 fn foreign_files_are_refused_in_words() {
     assert_eq!(error(""), "jobs: the file is empty");
-    assert!(error("#!/bin/sh\necho\n").contains("neither of sacct -P nor of the Standard Workload Format"));
+    assert!(error("#!/bin/sh\necho\n").contains("neither sacct -P output nor the Standard Workload Format"));
     assert!(error("a|b|c|d\n1|2|3|4\n").contains("names no columns of sacct"));
     assert!(error("JobID|User|Start|End|AllocTRES\n").contains("no column Submit: without submit times"));
     assert!(error("JobID|User|Submit|Start|End\n").contains("no column AllocTRES"));

@@ -62,7 +62,7 @@ fn shares_in_either_format() {
     assert!(table
         .problems
         .to_string()
-        .contains("associations that jobs have and the list of associations has not"));
+        .contains("associations of jobs that are missing from the list of associations"));
 }
 
 /// Shares may come later, as with `--shares`: every job stays with its user and account.
@@ -131,7 +131,7 @@ fn what_is_not_there_is_told() {
     }
     let empty = tempfile::tempdir().unwrap();
     let error = trace::read(empty.path()).unwrap_err().to_string();
-    assert!(error.contains("there is no sacct.txt"), "{error}");
+    assert!(error.contains("neither sacct.txt nor"), "{error}");
 }
 
 #[test]

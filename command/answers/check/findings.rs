@@ -51,7 +51,7 @@ pub fn all(snapshot: &Snapshot, settings: Option<&Settings>) -> Vec<Advice> {
     found
 }
 
-/// What slurm.conf says; `None` where that is not known.
+/// What slurm.conf says; `None` if that is not known.
 fn beside(snapshot: &Snapshot) -> Option<Beside> {
     if snapshot.parameters.is_empty() {
         return None;
@@ -86,7 +86,7 @@ fn other_algorithm(snapshot: &Snapshot) -> Option<Advice> {
     let is_another = matches!(Algorithm::of(snapshot), Algorithm::Basic | Algorithm::Other);
     (is_another && !snapshot.about.priority_type.is_empty()).then(|| {
         Advice::wrong(format!(
-            "PriorityType={}: fair-share has no part in the order of jobs. Set PriorityType=priority/multifactor2 or \
+            "PriorityType={}: fair-share does not affect the order of jobs. Set PriorityType=priority/multifactor2 or \
              priority/multifactor",
             snapshot.about.priority_type
         ))
@@ -101,9 +101,9 @@ fn fair_share_is_coarse(snapshot: &Snapshot) -> Option<Advice> {
     let enough = (users * 10).max(1000);
     (weight > 0 && weight < enough).then(|| {
         Advice::wrong(format!(
-            "PriorityWeightFairshare={weight} has at most {weight} different values for {users} users, because priorities are \
-             whole numbers: those whose factors differ by less than 1/{weight} count as equal. Set {enough} or more, and the \
-             other weights in proportion"
+            "PriorityWeightFairshare={weight} gives at most {weight} different values for {users} users, because priorities are \
+             whole numbers: factors that differ by less than 1/{weight} are equal. Set {enough} or more, and scale the other \
+             weights"
         ))
     })
 }
@@ -115,8 +115,7 @@ fn weights_are_too_large(snapshot: &Snapshot) -> Option<Advice> {
     let sum = WEIGHTS.iter().fold(sum, |sum, name| sum.saturating_add(weight(snapshot, name)));
     (sum > u64::from(u32::MAX)).then(|| {
         Advice::wrong(format!(
-            "the PriorityWeight* are {sum} together, and no priority can be above 4294967295: jobs at the top count as equal. Divide all of \
-             them"
+            "the PriorityWeight* add up to {sum}, but no priority can exceed 4294967295: the top jobs become equal. Divide all weights"
         ))
     })
 }
@@ -126,7 +125,7 @@ fn dampening(snapshot: &Snapshot) -> Option<Advice> {
     let counts = Algorithm::of(snapshot) == Algorithm::Classic;
     (factor > 1 && !counts).then(|| {
         Advice::without_effect(format!(
-            "FairShareDampeningFactor={factor} counts under classic fair-share (NO_FAIR_TREE) alone: remove it"
+            "FairShareDampeningFactor={factor} affects only classic fair-share (NO_FAIR_TREE): remove it"
         ))
     })
 }
@@ -135,7 +134,7 @@ fn nothing_is_enforced(snapshot: &Snapshot) -> Option<Advice> {
     let storage = snapshot.parameter("AccountingStorageType").map(str::trim).unwrap_or_default();
     if !storage.is_empty() && !storage.to_ascii_lowercase().ends_with("slurmdbd") {
         return Some(Advice::wrong(format!(
-            "AccountingStorageType={storage}: without slurmdbd there are no associations, and fair-share has no part in the order of jobs. Set \
+            "AccountingStorageType={storage}: without slurmdbd there are no associations and no fair-share. Set \
              AccountingStorageType=accounting_storage/slurmdbd"
         )));
     }
@@ -145,13 +144,14 @@ fn nothing_is_enforced(snapshot: &Snapshot) -> Option<Advice> {
     let words = in_full(snapshot.parameter("AccountingStorageEnforce").unwrap_or_default());
     if !words.contains("associations") {
         return Some(Advice::wrong(
-            "AccountingStorageEnforce is not set: a job may name an account to which its user does not belong, and what it uses then counts \
-             for nobody. Set AccountingStorageEnforce=associations,limits,qos",
+            "AccountingStorageEnforce is not set: a job can name an account to which its user does not belong, and then nobody is \
+             charged. Set AccountingStorageEnforce=associations,limits,qos",
         ));
     }
     (!words.contains("limits")).then(|| {
         Advice::unusual(
-            "AccountingStorageEnforce has no 'limits': limits of accounts, users and QOS hold no job. Add limits, unless that is meant",
+            "AccountingStorageEnforce has no 'limits': limits of accounts, users and QOS are not enforced. Add limits, unless \
+             this is intended",
         )
     })
 }
@@ -160,8 +160,8 @@ fn strict_order(snapshot: &Snapshot) -> Option<Advice> {
     let scheduler = snapshot.parameter("SchedulerType")?.trim();
     scheduler.ends_with("builtin").then(|| {
         Advice::unusual(format!(
-            "SchedulerType={scheduler} starts jobs of a partition in their order alone: a large job at the top keeps nodes free until it \
-             starts. Set SchedulerType=sched/backfill"
+            "SchedulerType={scheduler} starts jobs of a partition strictly in order: a large job at the top keeps nodes idle \
+             until it starts. Set SchedulerType=sched/backfill"
         ))
     })
 }
@@ -192,8 +192,7 @@ fn parent_users_below_the_root(snapshot: &Snapshot) -> Option<Advice> {
         && rows.iter().any(|row| row.account == "root" && !row.user.is_empty() && row.shares == USE_PARENT);
     there.then(|| {
         Advice::unusual(
-            "users with Fairshare=parent directly below the root always have fair-share 1.0: give them shares of their own, or put \
-             them into an account",
+            "users with Fairshare=parent directly below the root always have fair-share 1.0: give them shares, or move them into an account",
         )
     })
 }

@@ -52,8 +52,9 @@ pub fn other_slurm_conf(snapshot: &Snapshot, local: &str, written: Option<&Writt
     let Some(written) = written else { return found };
     let mut say = |name: &str, here: &str, there: &str| {
         found.push(Advice::wrong(format!(
-            "slurm.conf of this host has {name}={here}, and slurmctld uses {there}: commands here use the former. If the file is newer, run \
-             'scontrol reconfigure' (for PriorityType restart slurmctld); else copy the controller's slurm.conf"
+            "this host's slurm.conf has {name}={here}, but slurmctld uses {there}: commands on this host use the former. If the \
+             file is newer, run 'scontrol reconfigure' (for PriorityType restart slurmctld); otherwise copy the controller's \
+             slurm.conf"
         )));
     };
     let shown = |name: &str| snapshot.parameter(name).map(slurm_text::lines::text);
@@ -132,7 +133,7 @@ fn other_weights(snapshot: &Snapshot, local: &str) -> Vec<Advice> {
         let controllers = weight(snapshot, name);
         if let Some(own) = here.get(name).filter(|own| **own != controllers) {
             found.push(Advice::wrong(format!(
-                "slurm.conf of this host has {name}={own}, and slurmctld uses {controllers}: 'sprio -n' and 'sprio -w' show wrong \
+                "this host's slurm.conf has {name}={own}, but slurmctld uses {controllers}: 'sprio -n' and 'sprio -w' show wrong \
                  numbers here. Copy the controller's slurm.conf"
             )));
         }
@@ -145,7 +146,7 @@ pub(super) fn idle_settings(snapshot: &Snapshot, file: &Path) -> Option<Advice> 
     let is_another = !is_ours(snapshot) && !snapshot.about.priority_type.is_empty();
     (is_another && file.is_file()).then(|| {
         Advice::without_effect(format!(
-            "{} is there, and PriorityType={} does not read it: set PriorityType=priority/multifactor2, or remove the file",
+            "{} exists, but PriorityType={} does not read it: set PriorityType=priority/multifactor2, or remove the file",
             file.display(),
             snapshot.about.priority_type
         ))
@@ -158,8 +159,8 @@ pub fn plugin_is_there(snapshot: &Snapshot) -> Option<Advice> {
     let is_there = directories.split(':').any(|directory| Path::new(directory).join(PLUGIN).is_file());
     (!is_there).then(|| {
         Advice::wrong(format!(
-            "{PLUGIN} is not in {directories} on this host: from 23.02 on sshare does not work without it, and no slurmctld starts. \
-             Install slurm-multifactor2 here too"
+            "{PLUGIN} is not in {directories} on this host: without it no slurmctld starts, and from 23.02 on sshare does not \
+             work. Install slurm-multifactor2 here too"
         ))
     })
 }
@@ -182,7 +183,7 @@ pub(super) fn directory_of(setting: &str, file: &str, owner: Option<u32>) -> Dir
         return DirectoryHere::NotKnown(format!("{setting}={file}: this host has no directory {name}; the controller must have it"));
     };
     let Some(owner) = owner else {
-        return DirectoryHere::NotKnown(format!("{setting}={file}: who SlurmUser is is not known here"));
+        return DirectoryHere::NotKnown(format!("{setting}={file}: SlurmUser is not known here"));
     };
     let mode = found.mode();
     let may = found.is_dir() && (owner == 0 || found.uid() == owner && mode & 0o300 == 0o300 || mode & 0o003 == 0o003);
@@ -190,10 +191,10 @@ pub(super) fn directory_of(setting: &str, file: &str, owner: Option<u32>) -> Dir
         return DirectoryHere::Good;
     }
     if found.is_dir() && mode & 0o030 == 0o030 && found.uid() != owner {
-        return DirectoryHere::NotKnown(format!("{setting}={file}: whether SlurmUser is in the group of {name}"));
+        return DirectoryHere::NotKnown(format!("{setting}={file}: not known whether SlurmUser is in the group of {name}"));
     }
     DirectoryHere::Bad(Advice::without_effect(format!(
-        "{setting}={file}: SlurmUser cannot write in {name}, so there is no such file. Make it a directory of SlurmUser, such as \
+        "{setting}={file}: SlurmUser cannot write to {name}, so the file is not written. Use a directory that SlurmUser owns, such as \
          /var/lib/slurm-multifactor2"
     )))
 }

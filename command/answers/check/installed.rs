@@ -88,7 +88,7 @@ pub fn examine(slurmctld: Option<&Path>, plugins: &Path) -> Result<Verdict, Erro
     let candidate = groups.iter().find(is_candidate).and_then(|group| group.candidate);
     if candidate.is_none() && !says(&program, release) {
         return no(format!(
-            "{} is not the slurmctld of Slurm {release}, for which {} is",
+            "{} is not the slurmctld of Slurm {release}, but {} is for that release",
             slurmctld.display(),
             plugins.display()
         ));
@@ -126,7 +126,7 @@ fn for_sshare(release: Release, plugins: &Path) -> Verdict {
         Ok(found) => Verdict {
             supported: Support::Yes,
             text: format!(
-                "SUPPORTED: sshare of Slurm {}; {} has no slurmctld beside it",
+                "SUPPORTED: sshare of Slurm {}; {} has no slurmctld next to it",
                 found.release,
                 plugins.display()
             ),
@@ -143,9 +143,9 @@ fn verdict(found: Choice) -> Verdict {
         return Verdict { supported: Support::Yes, text };
     }
     let text = format!(
-        "NOT CERTAIN: Slurm {} is newer than what this build knows of its series (to {verified}). It will use the \
-         layout of {first}, and check each kind of record before it writes; where one differs, jobs are ordered by submission \
-         and nothing is written. Look for a newer slurm-multifactor2, or try it on a test system first",
+        "NOT CERTAIN: Slurm {} is newer than the last release of its series that this build knows ({verified}). The plugin will \
+         use the layout of {first} and check each kind of record before it writes. If one differs, it orders jobs by submission \
+         and writes nothing. Look for a newer slurm-multifactor2, or try it on a test system first",
         found.release
     );
     Verdict { supported: Support::NotCertain, text }

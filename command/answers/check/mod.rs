@@ -36,19 +36,20 @@ use crate::progress::Progress;
 /// What the help says besides.
 const HELP: &str = "\
 Each line has a grade:
-  wrong            it does something else than what it is for, or slurmctld will not take it
-  without effect   every job has the priority that it would have without it
-  unusual          it does what it says, and few sites want that
-  ok               this was looked at, and nothing is wrong
-  not looked at    what cannot be known here, and why
+  wrong            does not do what it is for, or slurmctld refuses it
+  without effect   changes no job's priority
+  unusual          works as documented, but few sites want it
+  ok               checked, nothing is wrong
+  not looked at    cannot be checked here, with the reason
   error            the check itself failed
 
-Exit status: 0 where nothing is found but what is unusual, 2 where something is wrong or without effect (with --strict unusual, too), 1 where the
+Exit status: 0 if nothing is wrong or without effect, 2 if something is (with --strict also if something is unusual), 1 if the \
 check itself failed.
 
-With --plugins it answers for a Slurm that is to be installed, from its files, which are not run, and looks at nothing else: wrong where this
-build does not support it, unusual where that is not certain before it runs. So for packages that were unpacked here: --plugins
-usr/lib64/slurm --slurmctld usr/sbin/slurmctld. Where there is no slurmctld, what sshare needs is looked at.
+With --plugins it only checks whether this build supports a Slurm to be installed. It reads the files of that Slurm without \
+running them. 'unusual' means that support is not certain before that Slurm runs. Without a slurmctld it checks what sshare \
+needs. For packages that are unpacked in this directory:
+  --plugins usr/lib64/slurm --slurmctld usr/sbin/slurmctld
 
 Examples:
   multifactor2 check multifactor2.conf
@@ -59,26 +60,26 @@ Examples:
 /// What is not looked at with `--plugins`.
 const OF_A_CLUSTER: [&str; 7] = ["file", "from", "save", "anonymise", "conf", "cluster", "older"];
 
-/// Checks settings before slurmctld reads them, the configuration in force, and whether the plugin supports this Slurm
+/// Check settings before slurmctld reads them, the configuration in force, and whether the plugin supports this Slurm
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = HELP)]
 #[group(skip)]
 #[allow(clippy::doc_markdown)] // shown as help
 pub struct Arguments {
-    /// The settings to check, or a slurm.conf that is not in force yet, with the multifactor2.conf beside it [default:
-    /// multifactor2.conf beside slurm.conf, with PriorityParameters of that slurm.conf]
+    /// A multifactor2.conf, or a new slurm.conf with the multifactor2.conf in its directory [default: multifactor2.conf next to
+    /// slurm.conf, with PriorityParameters of that slurm.conf]
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Also fails for what is unusual
+    /// Exit with 2 for unusual findings, too
     #[arg(long)]
     pub strict: bool,
-    /// Says which settings an older version of the plugin would refuse
+    /// Show which settings an older version of the plugin refuses
     #[arg(id = "older", long = "for", value_name = "VERSION")]
     pub older: Option<String>,
-    /// The plugin directory of a Slurm that is to be installed [default: PluginDir of the one that is]
+    /// Plugin directory of a Slurm to be installed [default: PluginDir of the installed one]
     #[arg(long, value_name = "DIR", conflicts_with_all = OF_A_CLUSTER)]
     pub plugins: Option<PathBuf>,
-    /// Its slurmctld [default: the one beside the plugin directory]
+    /// Its slurmctld [default: the one next to the plugin directory]
     #[arg(long, value_name = "FILE", requires = "plugins", conflicts_with_all = OF_A_CLUSTER)]
     pub slurmctld: Option<PathBuf>,
     #[command(flatten)]
@@ -108,34 +109,34 @@ impl Ask for Arguments {
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Report {
-    /// What the check could not do that was asked for.
+    /// Requested checks that failed.
     pub errors: Vec<String>,
-    /// What is odd, the worst first.
+    /// Findings, the worst first.
     pub findings: Vec<Finding>,
-    /// What was looked at and is in order.
+    /// What was checked and is in order.
     pub ok: Vec<String>,
-    /// What was not looked at, and why.
+    /// What was not checked, and why.
     pub not_looked_at: Vec<String>,
 }
 
-/// Something odd.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// How odd.
+    /// Its grade.
     pub grade: Grade,
     /// What, and what to do.
     pub sentence: String,
 }
 
-/// How odd something is.
+/// The grade of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
-    /// It does something else than what it is for, or slurmctld will not take it.
+    /// It does not do what it is for, or slurmctld refuses it.
     Wrong,
-    /// Every job has the priority that it would have without it.
+    /// It changes no job's priority.
     WithoutEffect,
-    /// It does what it says, and few sites want that.
+    /// It works as documented, but few sites want it.
     Unusual,
 }
 
@@ -239,7 +240,7 @@ fn cluster(arguments: &Arguments, progress: &Progress, report: &mut Report) -> S
             return Snapshot::default();
         }
         Err(problem) => {
-            report.not_looked_at.push(format!("the configuration in force, as slurmctld was not asked ({problem})"));
+            report.not_looked_at.push(format!("the configuration in force, because slurmctld could not be asked ({problem})"));
             (Snapshot::default(), None, false)
         }
     };
@@ -256,8 +257,8 @@ fn cluster(arguments: &Arguments, progress: &Progress, report: &mut Report) -> S
     let settings = look.settings(&mut snapshot, report);
     if is_known || look.named.is_some() {
         report.found(findings::all(&snapshot, settings.as_ref()));
-        let what = if look.named.is_some() { "the slurm.conf that was named" } else { "the configuration in force" };
-        report.ok.push(format!("{what} was looked at"));
+        let what = if look.named.is_some() { "the named slurm.conf" } else { "the configuration in force" };
+        report.ok.push(format!("{what} was checked"));
         let hidden = snapshot.about.hidden.iter();
         report.not_looked_at.extend(hidden.map(|line| line.trim_end_matches('.').to_owned()));
     } else if let Some(settings) = &settings {
@@ -270,7 +271,7 @@ fn cluster(arguments: &Arguments, progress: &Progress, report: &mut Report) -> S
         look.directories(&snapshot, settings, report);
     }
     if is_here {
-        progress.step("Looking at the files of Slurm");
+        progress.step("Checking the files of Slurm");
         if look.named.is_none() {
             let local = texts.as_ref().map_or("", |texts| texts.text(LOCAL_WEIGHTS));
             look.this_host(&snapshot, local, is_known, report);
@@ -311,7 +312,7 @@ impl Look<'_> {
         report.ok.push(match path.is_file() {
             true => format!("{name}: slurmctld will take these settings"),
             false if is_saved => "PriorityParameters: slurmctld takes these settings".to_owned(),
-            false => format!("{name}: there is none, so each setting not named in slurm.conf has its default"),
+            false => format!("{name}: no such file, so settings that are not in slurm.conf have their defaults"),
         });
         self.older(&loaded, report);
         let lines = loaded.written.lines().map(|line| {
@@ -328,7 +329,7 @@ impl Look<'_> {
         let Some(version) = &self.arguments.older else { return };
         let Some(refused) = refused_by(version, &loaded.written) else {
             let known: Vec<&str> = SINCE.iter().map(|(version, _)| *version).collect();
-            report.errors.push(format!("--for {version}: known are {}", known.join(", ")));
+            report.errors.push(format!("--for {version}: known versions are {}", known.join(", ")));
             return;
         };
         if refused.is_empty() {
@@ -336,7 +337,7 @@ impl Look<'_> {
         }
         report.found(refused.into_iter().map(|setting| {
             Advice::wrong(format!(
-                "{}: {}: {version} refuses it, as {} brought it; remove it there, or install {} or later",
+                "{}: {}: {version} refuses it, because it is new in {}; remove it there, or install {} or later",
                 setting.place, setting.what, setting.since, setting.since
             ))
         }));
@@ -364,7 +365,7 @@ impl Look<'_> {
         let written = Written::of(&slurm_conf);
         if written.is_none() {
             let name = slurm_conf.display();
-            report.not_looked_at.push(format!("{name}: there is none on this host, as where slurmd or sackd fetches it from slurmctld"));
+            report.not_looked_at.push(format!("{name}: not on this host; slurmd or sackd may fetch it from slurmctld"));
         }
         if !is_known {
             return;

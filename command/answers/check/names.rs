@@ -60,7 +60,7 @@ pub(super) fn unknown(model: &Model<'_>, settings: &Settings) -> Names {
     names.found.extend(unknown_tres(model, settings, &mut hidden));
     if !hidden.is_empty() {
         let what = hidden.join(", ");
-        names.not_looked_at.push(format!("names of {what} in lines of settings: not all of these can be seen"));
+        names.not_looked_at.push(format!("names of {what} in settings: some of these are hidden here"));
     }
     names
 }

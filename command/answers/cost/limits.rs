@@ -52,7 +52,7 @@ impl Reached {
 pub(super) struct Asked<'a> {
     pub job: &'a Job,
     pub billing: f64,
-    /// Its time limit; `None` where it has none.
+    /// Its time limit; `None` if it has none.
     pub seconds: Option<u64>,
     /// `UsageFactor` of its QOS.
     pub usage_factor: f64,
@@ -93,7 +93,7 @@ pub(super) fn told<'m>(model: &'m Model<'m>, texts: Option<&Texts>, job: &Job) -
         return Known::NotEnforced;
     }
     let Some(text) = texts.and_then(|texts| texts.texts.get(commands::ASSOCIATIONS)) else {
-        return Known::Not("what 'scontrol show assoc_mgr' says of them was not asked or not answered");
+        return Known::Not("'scontrol show assoc_mgr' was not asked or did not answer");
     };
     let (declared, _) = qos::qos(texts.map_or("", |texts| texts.text(commands::QOS)));
     let partition = model.snapshot.partitions.iter().find(|partition| partition.name == job.partition);
@@ -103,11 +103,11 @@ pub(super) fn told<'m>(model: &'m Model<'m>, texts: Option<&Texts>, job: &Job) -
     names.dedup();
     let find = |name: &String| declared.iter().find(|qos| qos.name == *name);
     let Some(own) = names.iter().map(find).collect::<Option<Vec<_>>>() else {
-        return Known::Not("sacctmgr does not tell the flags of the QOS");
+        return Known::Not("sacctmgr does not show the flags of the QOS");
     };
     let has_flag = |of: &qos::Declared, flag: &str| of.flags.iter().any(|one| one.eq_ignore_ascii_case(flag));
     if own.iter().any(|qos| has_flag(qos, "Relative")) {
-        return Known::Not("limits of a QOS with the flag Relative are parts of what the cluster has");
+        return Known::Not("limits of a QOS with the flag Relative are percentages of the cluster");
     }
     let first = own.first().filter(|_| !job.qos.is_empty());
     let is_usage_factor_safe = first.is_some_and(|qos| has_flag(qos, "UsageFactorSafe"));
@@ -122,7 +122,7 @@ pub(super) fn told<'m>(model: &'m Model<'m>, texts: Option<&Texts>, job: &Job) -
 }
 
 impl Told<'_> {
-    /// Those that a job would reach in an association of its user; `None` where none of those that can be seen is, and others may be hidden.
+    /// Those that a job would reach in an association of its user; `None` if none of those that can be seen is, and others may be hidden.
     pub(super) fn reached(&self, association: u32, asked: &Asked<'_>) -> Option<Vec<Reached>> {
         let place = self.model.tree.by_id(association)?;
         let account = &self.model.snapshot.associations[place].account;
@@ -157,7 +157,7 @@ impl Told<'_> {
         Some(reached.found).filter(|found| !found.is_empty() || !may_hide)
     }
 
-    /// Limits of each user and what this one uses: nothing, where only others are told. `None` where nobody is.
+    /// Limits of each user and what this one uses: nothing, where only others are told. `None` if nobody is.
     fn by_user(&self, qos: &OfQos) -> Option<Amounts> {
         let own = self.uid.and_then(|uid| qos.users.get(&uid));
         own.cloned().or_else(|| qos.users.values().next().map(unused))
@@ -245,7 +245,7 @@ impl Looked<'_, '_> {
         }
     }
 
-    /// How much it asks for of a TRES; `None` where that is not known.
+    /// How much it asks for of a TRES; `None` if that is not known.
     fn count(&self, name: &str) -> Option<f64> {
         if name == "billing" {
             return Some(self.asked.billing.trunc());

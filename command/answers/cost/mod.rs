@@ -29,7 +29,7 @@ use crate::submission::{associations_of, default_account, JobOptions};
 const JOB_OPTIONS: [&str; 10] =
     ["account", "partitions", "qos", "ntasks", "cpus_per_task", "nodes", "mem", "gres", "gpus", "time"];
 
-/// Says what a job adds to usage and takes from the fair-share factor, and in which account its priority would be highest
+/// Show how much usage a job adds, how far that lowers the fair-share factor, and which account would give it the highest priority
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  multifactor2 cost 1001\n  multifactor2 cost --as user2 -A c -p main -c 8 --mem 16G -t 1-0"
@@ -37,12 +37,12 @@ const JOB_OPTIONS: [&str; 10] =
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
 pub struct Arguments {
-    /// A job that waits, as squeue shows it
+    /// A waiting job, as squeue shows it
     #[arg(value_name = "JOB", conflicts_with_all = JOB_OPTIONS)]
     pub job: Option<String>,
     #[command(flatten)]
     pub options: JobOptions,
-    /// The user who would submit; you by default
+    /// The submitting user [default: you]
     #[arg(long = "as", value_name = "USER", conflicts_with = "job")]
     pub submitter: Option<String>,
     #[command(flatten)]
@@ -91,7 +91,7 @@ pub struct Cost {
     pub partition: String,
     /// Its QOS.
     pub qos: String,
-    /// Its time limit in seconds; `None` where it has none.
+    /// Its time limit in seconds; `None` if it has none.
     pub seconds: Option<u64>,
     /// How TRES are added up.
     pub rule: Rule,
@@ -129,13 +129,13 @@ pub struct Account {
     pub factor_after: Option<f64>,
     /// What that takes from each priority: the difference times `PriorityWeightFairShare`.
     pub priority_lost: Option<f64>,
-    /// The priority that the job would have there at the next calculation; `None` where it is not known, or the job has no turn.
+    /// The priority that the job would have there at the next calculation; `None` if it is not known, or the job has no turn.
     pub priority: Option<u32>,
-    /// Its place in the partition then, from 1; `None` where the whole queue is not known.
+    /// Its place in the partition then, from 1; `None` if the whole queue is not known.
     pub rank: Option<usize>,
     /// How many would wait in the partition.
     pub of: Option<usize>,
-    /// The limits that would hold it there now, or refuse it, as far as they can be seen; `None` where it is not known whether one would.
+    /// The visible limits that would hold or refuse it there now; `None` if it is not known whether one would.
     pub limits: Option<Vec<Reached>>,
 }
 
@@ -154,7 +154,7 @@ pub fn of_job(model: &Model<'_>, texts: Option<&Texts>, name: &str) -> Result<Co
     let mut cost = cost(model, texts, (job, Some(place)), Vec::new())?;
     cost.job = job_name(model, place);
     if job.tres.is_empty() {
-        cost.remarks.push("What the job asks for of each TRES is not known here.".to_owned());
+        cost.remarks.push("The TRES that the job requests are not known here.".to_owned());
     }
     let tasks = model.tasks(place);
     if tasks > 1 {
@@ -186,7 +186,7 @@ pub fn of_options(
     if is_any {
         cost.accounts.iter_mut().for_each(|account| account.asked = false);
         cost.remarks.push(format!(
-            "The default account of {user} is not known here: what is said of one is about {}. Give another with -A.",
+            "The default account of {user} is not known here, so {} is assumed. Give another with -A.",
             cost.account
         ));
     }
@@ -204,7 +204,7 @@ fn cost(
     let partition = snapshot.partitions.iter().find(|partition| partition.name == job.partition);
     if partition.is_none() {
         remarks.push(format!(
-            "Partition {} cannot be seen, so TRES count as if it had no TRESBillingWeights.",
+            "Partition {} is not visible, so no TRESBillingWeights are assumed.",
             job.partition
         ));
     }
@@ -216,7 +216,7 @@ fn cost(
     }
     let bill = billing::bill(snapshot, partition, &job.tres);
     for item in &bill.unread {
-        remarks.push(format!("'{item}' of TRESBillingWeights cannot be read, so it counts nothing here."));
+        remarks.push(format!("'{item}' of TRESBillingWeights cannot be read and is ignored here."));
     }
     let usage_factor = usage_factor(model, job, &mut remarks);
     let seconds = Model::minutes(job, partition).map(|minutes| 60 * u64::from(minutes));
@@ -227,11 +227,11 @@ fn cost(
     let usage = plain.map(|usage| usage * charge_factor);
     if model.charges_by_the_clock() {
         remarks.push(
-            "Charge lines with Days or Hours multiply usage too, while the job runs in them; they are left out here.".to_owned(),
+            "Charge lines with Days or Hours also multiply usage while they apply; they are left out here.".to_owned(),
         );
     }
     if usage.is_none() {
-        remarks.push("The job has no time limit, so what it adds has no bound: give one with -t.".to_owned());
+        remarks.push("The job has no time limit, so its usage is unbounded: give one with -t.".to_owned());
     }
     let why_not = why_not(model);
     let weigh = plain.filter(|_| why_not.is_none());
@@ -243,8 +243,8 @@ fn cost(
             None => ("now", "decay"),
         };
         remarks.push(format!(
-            "As if all of it were used {when} and nobody else used anything meanwhile: {what} and the usage of others make it less. A job that \
-             ends earlier costs less, one that gets whole nodes more."
+            "This assumes that all of it is used {when} and nobody else uses anything: {what} and the usage of others reduce the \
+             effect. A job that ends earlier costs less, one that gets whole nodes more."
         ));
     }
     let of_user = associations_of(snapshot, &job.user)?;
@@ -295,7 +295,7 @@ fn cost(
 fn usage_factor(model: &Model<'_>, job: &Job, remarks: &mut Vec<String>) -> f64 {
     let known = model.usage_factor(&job.qos);
     if known.is_none() && !job.qos.is_empty() {
-        remarks.push(format!("QOS {} is not known here, so its UsageFactor counts as 1.", job.qos));
+        remarks.push(format!("QOS {} is not known here, so UsageFactor 1 is assumed.", job.qos));
     }
     known.unwrap_or(1.0)
 }
@@ -305,27 +305,26 @@ fn why_not(model: &Model<'_>) -> Option<String> {
     let settings = model.config.settings.as_ref();
     if model.whole_tree().is_none() {
         return Some(
-            "Not all associations or waiting jobs can be seen, so what usage takes from the factor cannot be computed."
+            "Some associations or waiting jobs are hidden, so the effect on the factor cannot be computed."
                 .to_owned(),
         );
     }
     if model.tree.windows.as_ref().is_some_and(TreeWindows::are_lost) {
         return Some(
-            "What was used in each window (TreeUsage=window) is not known at this time, so what usage takes from the factor cannot be computed."
+            "The usage of each window (TreeUsage=window) is not known for this time, so the effect on the factor cannot be computed."
                 .to_owned(),
         );
     }
     if !model.shares.is_computed() {
         return Some(
-            "The settings of multifactor2, or the plugin, are not known here, so what usage takes from the factor cannot be computed: give \
+            "The plugin or its settings are not known here, so the effect on the factor cannot be computed: give \
              multifactor2.conf with --conf, or a snapshot of the plugin with --from."
                 .to_owned(),
         );
     }
     if settings.is_some_and(|settings| settings.usage_measure == UsageMeasure::Dominant) {
         return Some(
-            "With UsageMeasure=dominant shares count the TRES of which most was used, so what this usage takes from the factor cannot be \
-             computed."
+            "With UsageMeasure=dominant shares use the TRES with the most usage, so the effect on the factor cannot be computed."
                 .to_owned(),
         );
     }
@@ -371,7 +370,8 @@ fn look_at_limits<'a>(
             accounts.for_each(|(account, _)| account.limits = Some(Vec::new()));
             return None;
         }
-        Known::Not(why) => return Some(format!("Limits of accounts, users and QOS are not known here, as {why}: one of them may hold the job.")),
+        Known::Not(why) => return Some(format!("Limits of accounts, users and QOS are not known here, because {why}: one of them \
+         may hold the job.")),
         Known::Told(told) => told,
     };
     let mut hidden = Vec::new();
@@ -384,5 +384,5 @@ fn look_at_limits<'a>(
         }
     }
     let accounts = hidden.join(", ");
-    (!hidden.is_empty()).then(|| format!("Not all limits that count in {accounts} can be seen: one of them may hold the job there."))
+    (!hidden.is_empty()).then(|| format!("Some limits for {accounts} are hidden: one of them may hold the job there."))
 }

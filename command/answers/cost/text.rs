@@ -16,11 +16,11 @@ impl Show for Cost {
     fn show(&self, about: &About, _: &Printed, terminal: Terminal) -> Result<String, Error> {
         let mut page = Page::new(terminal);
         page.headline(&self.headline());
-        page.title(&format!("What is billed in partition {} for each second", self.partition));
+        page.title(&format!("Billing per second in partition {}", self.partition));
         page.ready(&self.tres().show(Form::Columns, true, terminal));
         page.paragraph(&self.sum());
         if !self.accounts.is_empty() {
-            page.title("What it takes from the fair-share factor, by account");
+            page.title("How much it lowers the fair-share factor, by account");
             page.ready(&self.accounts().show(Form::Columns, true, terminal));
             let limits: Vec<String> = self.accounts.iter().filter_map(Account::limits_in_words).collect();
             if !limits.is_empty() {
@@ -52,7 +52,7 @@ impl Cost {
                 span(i64::try_from(seconds).unwrap_or(i64::MAX))
             ),
             _ => format!(
-                "{job} adds {} of usage to {} in {} in each second, and has no time limit.",
+                "{job} adds {} of usage per second to {} in {} and has no time limit.",
                 number(self.billing * self.usage_factor * self.charge_factor),
                 self.user,
                 self.account
@@ -70,14 +70,14 @@ impl Cost {
         let Some(priority) = first.priority else { return String::new() };
         let asked = self.accounts.iter().find(|account| account.asked);
         if first.asked || asked.is_some_and(|asked| asked.priority == first.priority) {
-            return " Its priority would be higher in none of the other accounts.".to_owned();
+            return " No other account would give it a higher priority.".to_owned();
         }
         let place = match (first.rank, first.of) {
             (Some(rank), Some(of)) => format!(", {} of {of} in partition {}", ordinal(rank), self.partition),
             _ => String::new(),
         };
         let is_held = first.limits.as_ref().is_some_and(|limits| !limits.is_empty());
-        let held = if is_held { ", but a limit stands against it there" } else { "" };
+        let held = if is_held { ", but a limit is in its way there" } else { "" };
         format!(" Its priority would be highest in account {}: {priority}{place}{held}.", first.account)
     }
 
@@ -148,6 +148,6 @@ impl Account {
         let limits = self.limits.as_ref().filter(|limits| !limits.is_empty())?;
         let does = if limits.iter().any(Reached::is_of_submission) { "refuse" } else { "hold" };
         let limits: Vec<String> = limits.iter().map(Reached::in_words).collect();
-        Some(format!("Limits of now would {does} it in {}: {}.", self.account, limits.join("; ")))
+        Some(format!("Current limits would {does} it in {}: {}.", self.account, limits.join("; ")))
     }
 }

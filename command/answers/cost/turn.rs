@@ -10,11 +10,11 @@ use crate::model::{Model, Options};
 pub(super) struct Turn {
     /// The priority in its first partition.
     pub priority: u32,
-    /// The place there, from 1, and how many wait there; `None` where the whole queue is not known.
+    /// The place there, from 1, and how many wait there; `None` if the whole queue is not known.
     pub place: Option<(usize, usize)>,
 }
 
-/// A job, with its place in the snapshot where it waits already, if it were of each of these associations; `None` where it would not
+/// A job, with its place in the snapshot where it waits already, if it were of each of these associations; `None` if it would not
 /// compete.
 pub(super) fn in_each(
     model: &Model<'_>,

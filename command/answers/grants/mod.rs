@@ -22,11 +22,12 @@ use crate::output::{Described, Form, Page, Printout, Schema, Table, Terminal};
 use crate::progress::Progress;
 
 const HELP: &str = "\
-Amounts are in hours of the unit. The bar is what may be used in this period: # is used, | is where it should be by now.
-When a grant runs out is said by what was used in the last seven days.
+Amounts are in hours of the unit. The bar is what may be used in this period: # is used, | is where it should be by now. The \
+run-out time assumes the usage rate of the last seven days.
 
---reconcile is for root and SlurmUser on the controller. It compares what the plugin has counted with the runs that slurmdbd has, and writes what differs into
-StateSaveLocation/multifactor2_grants.correction, which the plugin takes with its next calculation. It changes nothing in slurmdbd.
+--reconcile is for root and SlurmUser on the controller. It compares the plugin's counts with the job runs in slurmdbd and \
+writes the differences to StateSaveLocation/multifactor2_grants.correction. The plugin applies them at its next calculation. \
+slurmdbd stays unchanged.
 
 Examples:
   multifactor2 grants
@@ -34,22 +35,22 @@ Examples:
   multifactor2 grants --csv
   multifactor2 grants --reconcile --dry-run";
 
-/// Shows how grants stand: what is granted, carried, used and left, and when they run out
+/// Show grants: what is granted, carried, used and left, and when they run out
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = HELP)]
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
 pub struct Arguments {
-    /// Those of this account, user, Unix group, QOS or wckey only
+    /// Show only grants of this account, user, Unix group, QOS or wckey
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
-    /// Compare with slurmdbd, and leave what differs for the plugin
+    /// Compare with slurmdbd and write a correction for the plugin
     #[arg(long, conflicts_with_all = ["name", "from", "save", "anonymise", "cluster", "live"])]
     pub reconcile: bool,
-    /// Compare all periods, not only the current one, the one before it, and those that never were
+    /// Compare all periods, not only the current, the previous and those never compared
     #[arg(long, requires = "reconcile")]
     pub all: bool,
-    /// Write nothing
+    /// Compare only, write nothing
     #[arg(long, requires = "reconcile")]
     pub dry_run: bool,
     #[command(flatten)]
@@ -83,7 +84,7 @@ impl Ask for Arguments {
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GrantsAnswer {
-    /// In the order of the settings; `None` where nobody could tell, as the plugin alone knows.
+    /// In the order of the settings; `None` if unknown, because only the plugin knows them.
     pub grants: Option<Vec<GrantRow>>,
 }
 
@@ -91,7 +92,7 @@ impl Answer for GrantsAnswer {
     const NAME: &'static str = "grants";
 }
 
-/// How a grant stands.
+/// The state of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -113,8 +114,8 @@ impl State {
         (Self::Within, "within", "within"),
         (Self::Beyond, "beyond", "beyond"),
         (Self::Unknown, "unknown", "what was used is not known"),
-        (Self::Outside, "outside", "no line holds now, jobs are as if beyond"),
-        (Self::NoGrant, "none", "no line holds now"),
+        (Self::Outside, "outside", "no line is in force, jobs count as beyond"),
+        (Self::NoGrant, "none", "no line is in force"),
     ];
 
     fn of(word: &str) -> Self {
@@ -151,15 +152,15 @@ pub struct GrantRow {
     pub unit: String,
     /// The partitions that it is for; none for all.
     pub partitions: Vec<String>,
-    /// How it stands.
+    /// Its state.
     pub state: State,
-    /// Since when; `None` where that is not known.
+    /// Since when; `None` if that is not known.
     pub since: Option<i64>,
     /// The rule, or the preset.
     pub rule: String,
     /// What happens to jobs beyond it: `low`, `share` or `block`.
     pub beyond: String,
-    /// The number of the period, from 1 on; 0 where no line holds.
+    /// The number of the period, from 1 on; 0 if no line holds.
     pub period: u32,
     /// How many there are.
     pub periods: u32,
@@ -189,15 +190,15 @@ pub struct GrantRow {
     pub left: f64,
     /// What running jobs use in an hour.
     pub running: f64,
-    /// What was used in an hour, in the mean of the last seven days; `None` where nothing is known of them.
+    /// What was used in an hour, in the mean of the last seven days; `None` if nothing is known of them.
     pub rate: Option<f64>,
     /// When it runs out at that rate.
     pub ends: Ends,
-    /// That time; `None` where there is none.
+    /// That time; `None` if there is none.
     pub ends_at: Option<i64>,
     /// When the next line begins; `None` for none.
     pub next_line: Option<i64>,
-    /// From when on usage is counted. What was used before is in the numbers only where the line says it.
+    /// From when on usage is counted. Earlier usage is included only if the line states it.
     pub counted_from: i64,
     /// Until when.
     pub counted_until: i64,
@@ -224,7 +225,7 @@ pub fn grants(model: &Model<'_>, name: Option<&str>) -> Result<GrantsAnswer, Err
     let rows: Vec<GrantRow> = snapshot.grants.iter().filter(wanted).map(row).collect();
     if let (true, Some(name)) = (rows.is_empty(), name) {
         return Err(Error::Question(format!(
-            "{name} has no grant: ask for all with 'multifactor2 grants'"
+            "{name} has no grant: list all with 'multifactor2 grants'"
         )));
     }
     Ok(GrantsAnswer { grants: Some(rows) })
@@ -373,7 +374,7 @@ impl GrantRow {
         let _ = write!(text, ", {} used, {} left.", number(self.used), number(self.left));
         let mut all = vec![text];
         all.push(format!(
-            "In all {} of {} are used, and {} should be by now.",
+            "In total, {} of {} are used; {} should be by now.",
             number(self.used_all),
             number(self.amount),
             number(self.should_be)
@@ -381,7 +382,7 @@ impl GrantRow {
         let runs = if self.running > 0.0 {
             format!("Running jobs use {} an hour. ", number(self.running))
         } else {
-            "No job runs. ".to_owned()
+            "No jobs are running. ".to_owned()
         };
         let rate = self.rate.map_or_else(String::new, |rate| {
             format!(" At the rate of the last seven days, {} an hour,", number(rate))
@@ -399,21 +400,21 @@ impl GrantRow {
         all.push(format!("Rule: {}. {}", self.rule, self.then()));
         if let Some(until) = self.corrected_until {
             all.push(match self.corrected {
-                0.0 => format!("The accounting has the same, up to {}.", time(until)),
+                0.0 => format!("slurmdbd agrees, up to {}.", time(until)),
                 hours => format!(
-                    "The accounting was asked on {}: {} hours were {}, and are in these numbers.",
+                    "Compared with slurmdbd up to {}: {} hours were {} these numbers.",
                     time(until),
                     number(hours.abs()),
-                    if hours > 0.0 { "added" } else { "taken off" }
+                    if hours > 0.0 { "added to" } else { "subtracted from" }
                 ),
             });
         }
         if self.factors {
-            all.push("Usage counts with UsageFactor, Charge lines and MinimumCharge.".to_owned());
+            all.push("Usage includes UsageFactor, Charge lines and MinimumCharge.".to_owned());
         }
         if self.counted_from > self.first {
             all.push(format!(
-                "Usage is counted from {} on: what was used before is in these numbers only if the line says it.",
+                "Usage is counted from {} on: earlier usage is included only if the line states it.",
                 time(self.counted_from)
             ));
         }
@@ -441,12 +442,12 @@ const COLUMNS: &[Described] = &[
     ("Name", "Its name"),
     ("Unit", "What is granted"),
     ("Partition", "The partitions that it is for; empty for all"),
-    ("State", "within, beyond, unknown, outside, or none where jobs have no grant now"),
+    ("State", "within, beyond, unknown, outside, or none if jobs have no grant now"),
     ("Rule", "The rule, or the preset"),
     ("Beyond", "What happens to jobs beyond it"),
     ("Begin", "When this period begins"),
     ("End", "When it ends"),
-    ("Granted", "What is granted for this period, in hours of the unit, as are all amounts"),
+    ("Granted", "What is granted for this period. All amounts are in hours of the unit"),
     ("Carried", "What came from the period before"),
     ("Borrowed", "What is borrowed from the next one"),
     ("Used", "What was used in this period"),
@@ -493,16 +494,16 @@ impl Show for GrantsAnswer {
         }
         let mut page = Page::new(terminal);
         if !table.is_empty() {
-            page.headline("How grants stand. Amounts are in hours of the unit.");
+            page.headline("State of the grants. Amounts are in hours of the unit.");
             page.ready("\n");
             page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
             page.ready("\n");
         }
         match self.grants.as_deref() {
-            None => page.paragraph("The plugin alone knows of grants: ask where its snapshot can be read."),
+            None => page.paragraph("Only the plugin knows the grants: run this where its snapshot is readable."),
             Some([]) => page.paragraph("There are no grants."),
             Some(all) if all.len() > MOST => {
-                page.paragraph("All of one of them: multifactor2 grants NAME");
+                page.paragraph("Details of one grant: multifactor2 grants NAME");
             }
             Some(_) => (),
         }

@@ -45,7 +45,7 @@ const COLUMNS: [&str; 11] = [
 pub struct Reconciled {
     /// Up to when both have counted, in seconds since 1970.
     pub until: i64,
-    /// Where the correction is for the plugin; `None` where nothing was to be written.
+    /// Where the correction is for the plugin; `None` if nothing was to be written.
     pub file: Option<PathBuf>,
     /// Each period that was compared.
     pub periods: Vec<PeriodRow>,
@@ -108,23 +108,24 @@ pub fn reconcile(all: bool, dry_run: bool, timeout: u64) -> Result<Reconciled, E
         let grants = grants.join(", ");
         if with_factors.len() == ledger.accounts.iter().count() {
             return Err(Error::Question(format!(
-                "--reconcile: all grants have Factors=yes, and the accounting does not know what factors jobs were charged with: {grants}. Write what was used on their lines, with Used and UsedUntil"
+                "--reconcile: all grants have Factors=yes, and slurmdbd does not store the factors that jobs were charged with: \
+                 {grants}. Write their usage on their lines, with Used and UsedUntil"
             )));
         }
         remarks.push(format!(
-            "The accounting does not know what factors jobs were charged with: grants with Factors=yes stay as they are: {grants}."
+            "slurmdbd does not store the factors that jobs were charged with, so grants with Factors=yes stay unchanged: {grants}."
         ));
     }
     if !gone.is_empty() {
         let periods: Vec<String> =
             gone.iter().map(|gone| format!("{} of {}", gone.period, gone.key.in_words())).collect();
         remarks.push(format!(
-            "PurgeJobAfter in slurmdbd.conf: jobs of some periods may be gone, and these stay as they are: {}.",
+            "PurgeJobAfter in slurmdbd.conf may have removed jobs of some periods, which stay unchanged: {}.",
             periods.join(", ")
         ));
     }
     remarks.extend(ledger.lineage.moves().map(|(account, parent, at)| {
-        format!("Account {account} was moved below {parent} on {}: what it used before counts for the accounts that were above it.", time(at))
+        format!("Account {account} was moved below {parent} on {}: its earlier usage counts for the accounts that were above it.", time(at))
     }));
     let mut rows = Rows { ledger: &ledger, running, runaways: BTreeSet::new(), unclear: BTreeSet::new() };
     let suspended = rows.suspended(&progress)?;
@@ -210,7 +211,7 @@ fn read(file: &Path) -> Result<Ledger, Error> {
 /// Waits until slurmdbd has had the time to be told.
 fn wait_for(time: i64, progress: &Progress) {
     while now() < time {
-        progress.step(format!("Waiting until slurmdbd knows all of it, {} s", time - now()));
+        progress.step(format!("Waiting for slurmdbd, {} s", time - now()));
         std::thread::sleep(Duration::from_millis(500));
     }
 }
@@ -225,7 +226,8 @@ fn queue_is_empty(text: &str) -> Result<(), Error> {
     match size {
         Some(0) => Ok(()),
         Some(count) => Err(Error::Source(format!(
-            "slurmdbd has not got {count} messages of slurmctld yet: see whether it runs, and ask again when sdiag shows 'DBD Agent queue size: 0'"
+            "slurmdbd has not yet received {count} messages from slurmctld: see whether it runs, and try again when sdiag shows \
+             'DBD Agent queue size: 0'"
         ))),
         None => Err(Error::Source("sdiag does not show the DBD Agent queue size: see whether sdiag works here".to_owned())),
     }
@@ -303,13 +305,14 @@ impl Rows<'_> {
         let mut remarks = Vec::new();
         if !self.runaways.is_empty() {
             remarks.push(format!(
-                "slurmdbd has jobs as running that slurmctld does not know, and they are not counted: {}. Mend them with 'sacctmgr show runawayjobs', and ask again.",
+                "slurmdbd lists running jobs that slurmctld does not know; they are not counted: {}. Fix them with 'sacctmgr show \
+                 runawayjobs' and try again.",
                 list(self.runaways.iter().map(u32::to_string).collect())
             ));
         }
         if !self.unclear.is_empty() {
             remarks.push(format!(
-                "It is not known since when suspended jobs are so, and periods in which they have run stay as they are: {}.",
+                "The suspension time of suspended jobs is not known, so periods in which they ran stay unchanged: {}.",
                 list(self.unclear.iter().map(u32::to_string).collect())
             ));
         }
@@ -384,7 +387,7 @@ pub fn show(answer: Reconciled, json: bool, printed: &Printed, terminal: Termina
         return Ok(Printout::text(text));
     }
     let mut page = Page::new(terminal);
-    page.headline(&format!("What slurmdbd has of grants, until {}, in hours of the unit", time(answer.until)));
+    page.headline(&format!("Grants according to slurmdbd until {}, in hours of the unit", time(answer.until)));
     page.ready("\n");
     if !table.is_empty() {
         page.ready(&table.show(Form::Columns, !printed.noheader, terminal));
@@ -392,7 +395,7 @@ pub fn show(answer: Reconciled, json: bool, printed: &Printed, terminal: Termina
     }
     answer.remarks.iter().for_each(|remark| page.warning(remark));
     page.paragraph(&match &answer.file {
-        Some(file) => format!("The plugin takes it with its next calculation: {}.", file.display()),
+        Some(file) => format!("The plugin applies it at its next calculation: {}.", file.display()),
         None => "Nothing was written.".to_owned(),
     });
     Ok(Printout::text(page.finish()))

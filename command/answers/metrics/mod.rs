@@ -35,8 +35,8 @@ const DEEPEST: usize = 1000;
 
 /// What the help says besides.
 const HELP: &str = "\
-The file is written beside its place and renamed, with mode 0644. Users and their targets are in it only where --users asks for them.
-Run this every five minutes. The package has a dashboard for Grafana and alerts.
+The file is replaced atomically and has mode 0644. It has users and their targets only with --users. Run this every five \
+minutes. The package has a Grafana dashboard and alerts.
 
 Examples:
   multifactor2 metrics
@@ -44,19 +44,19 @@ Examples:
   multifactor2 metrics --users top=20
   multifactor2 metrics --targets 200";
 
-/// Writes shares, usage, targets and queues for the textfile collector of Prometheus' node_exporter
+/// Write shares, usage, targets and queues for the textfile collector of Prometheus node_exporter
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = HELP)]
 #[group(skip)]
 #[allow(clippy::doc_markdown)] // shown as help
 pub struct Arguments {
-    /// The file, in the directory of the textfile collector; its name ends in .prom. Without it the text goes to standard output
+    /// Output file NAME.prom in the directory of the textfile collector [default: standard output]
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub out: Option<PathBuf>,
-    /// Users who have series of their own: names separated by commas, or top=N for the N with the largest usage
+    /// Users to include: names separated by commas, or top=N for the N with the largest usage
     #[arg(long, value_name = "NAMES|top=N")]
     pub users: Option<Users>,
-    /// The most targets of each type that have series of their own, those farthest from their target first [default: 50]
+    /// Include at most this many targets of each type, those farthest from their target first [default: 50]
     #[arg(long, value_name = "N", value_parser = targets::most)]
     pub targets: Option<usize>,
     #[command(flatten)]
@@ -132,16 +132,16 @@ macro_rules! metrics {
 
 metrics! {
     info: "Cluster, release of Slurm, priority plugin and its version, and where the numbers come from; always 1.",
-    calculated_timestamp_seconds: "When priorities were calculated last, or Slurm was asked.",
-    is_partial: "1 if PrivateData hides something from who asked, else 0.",
+    calculated_timestamp_seconds: "When priorities were last calculated, or Slurm was asked.",
+    is_partial: "1 if PrivateData hides something from the caller, else 0.",
     half_life_seconds: "PriorityDecayHalfLife; 0 for none.",
     weight: "PriorityWeight parameters, by factor.",
     waiting_jobs: "Waiting jobs, held ones among them.",
     competing_jobs: "Waiting jobs that compete for the next nodes.",
     lowest_priority_jobs: "Competing jobs with priority 1, which have no order among them.",
     running_jobs: "Running jobs.",
-    partition_waiting_jobs: "Waiting jobs by the partition of which they have their priority.",
-    partition_oldest_wait_seconds: "The longest wait of a competing job, since it gains age.",
+    partition_waiting_jobs: "Waiting jobs by the partition that gives them their priority.",
+    partition_oldest_wait_seconds: "The longest wait of a competing job since it began to gain age.",
     account_shares: "Raw shares of an account; none for Fairshare=parent.",
     account_shares_ratio: "Normalised shares of an account, from 0 to 1.",
     account_usage_ratio: "Normalised usage of an account, from 0 to 1.",
@@ -151,35 +151,35 @@ metrics! {
     account_waiting_jobs: "Waiting jobs of an account and of all below it.",
     account_competing_jobs: "Waiting jobs that compete, of an account and of all below it.",
     account_running_jobs: "Running jobs of an account and of all below it.",
-    account_oldest_wait_seconds: "The longest wait of a competing job of an account and of all below it, since it gains age.",
+    account_oldest_wait_seconds: "The longest wait of a competing job of an account and of all below it since it began to gain age.",
     account_highest_priority: "The highest priority of a waiting job of an account and of all below it.",
-    grant_used_seconds: "What was used of a grant in this period: seconds of the unit.",
-    grant_left_seconds: "What is left of it; negative where more was used.",
-    grant_should_be_seconds: "What should have been used of all of the grant by now.",
-    grant_used_all_seconds: "What was used of all of it.",
+    grant_used_seconds: "Usage of a grant in this period: seconds of the unit.",
+    grant_left_seconds: "What is left of it; negative if more was used.",
+    grant_should_be_seconds: "Usage of the whole grant that is due by now.",
+    grant_used_all_seconds: "Usage of the whole grant.",
     grant_is_beyond: "1 if jobs are beyond the grant, else 0.",
-    grant_is_unknown: "1 if what was used of the grant is not known, else 0.",
-    targets_are_unknown: "1 if nobody told how far everybody is from the targets, or not all of it, else 0.",
-    targets: "Targets, floors, ceilings and caps, of everybody for whom a Target line holds.",
+    grant_is_unknown: "1 if the usage of the grant is not known, else 0.",
+    targets_are_unknown: "1 if the distances from targets are unknown or incomplete, else 0.",
+    targets: "Targets, floors, ceilings and caps in force.",
     targets_missed: "Caps that are exceeded, floors with usage below them and ceilings with usage above them.",
-    targets_omitted: "Those of them that have no series of their own.",
-    targets_omitted_missed: "Those without series of their own that are missed.",
-    target_ratio: "What a Target line says: a part of the usage that the label of names, from 0 to 1.",
-    target_usage_ratio: "What was used, as a part of the same.",
-    target_used_seconds: "What was used: seconds of TargetMetric.",
+    targets_omitted: "Targets without their own series.",
+    targets_omitted_missed: "Missed targets without their own series.",
+    target_ratio: "Value of a Target line: a part of the usage that the label 'of' names, from 0 to 1.",
+    target_usage_ratio: "Usage, as a part of the same.",
+    target_used_seconds: "Usage: seconds of TargetMetric.",
     target_allowed_seconds: "What a cap allows: seconds of TargetMetric.",
-    target_left_seconds: "What is left of it; negative where more was used.",
-    target_distance: "How far usage is below the target, as it counts: percentage points, or with mode ratio parts of the target; negative above it.",
-    target_points: "The points that jobs have by this target alone, before they are rounded; none where they depend on the job.",
+    target_left_seconds: "What is left of it; negative if more was used.",
+    target_distance: "How far usage is below the target: percentage points, or with mode ratio parts of the target; negative above it.",
+    target_points: "Points that jobs get from this target alone, unrounded; none if they depend on the job.",
     target_is_missed: "1 if usage is beyond the cap, below the floor or above the ceiling, else 0.",
-    target_competing_jobs: "Waiting jobs that compete, of whom the target is for.",
-    windows_are_unknown: "1 if nobody told what was used in each window, else 0.",
+    target_competing_jobs: "Competing jobs of the target's user, group, account, QOS or partition.",
+    windows_are_unknown: "1 if the usage of each window is not known, else 0.",
     windows_begin_timestamp_seconds: "When the current window began.",
     windows_length_seconds: "TargetWindow.",
     windows_depth: "TargetDepth: how many windows count.",
-    window_used_seconds: "What was used in all windows, each times its factor: seconds of TargetMetric.",
-    window_usage_ratio: "The same as a part of that which it is compared with.",
-    window_current_used_seconds: "What was used in the current window: seconds of TargetMetric.",
+    window_used_seconds: "Usage in all windows, each times its factor: seconds of TargetMetric.",
+    window_usage_ratio: "The same, as a part of the usage that it is compared with.",
+    window_current_used_seconds: "Usage in the current window: seconds of TargetMetric.",
     user_shares_ratio: "Normalised shares of a user in an account, from 0 to 1.",
     user_usage_ratio: "Normalised usage of a user in an account, from 0 to 1.",
     user_usage_billing_seconds: "Decayed usage of a user in an account: billing times seconds.",

@@ -264,7 +264,7 @@ impl<'r> Competing<'r> {
         Self { places, counts, groups_are_known }
     }
 
-    /// `None` where it is not known.
+    /// `None` if it is not known.
     fn jobs(&self, row: &TargetRow) -> Option<u64> {
         let is_known = self.groups_are_known || row.kind != TargetKind::Group.to_string();
         self.places.get(&whom(row)).filter(|_| is_known).map(|place| self.counts[*place])

@@ -38,19 +38,19 @@ impl Accounts {
         };
         if !names.iter().all(|name| is_name_of_sacctmgr(name)) {
             let remark =
-                "sacctmgr takes this name for something else than a name: choose another, and add it by hand";
+                "sacctmgr does not read this as a name: choose another and add it by hand";
             draft.note(Why::ByHand, remark, &[from]);
             return;
         }
         let plain = |name: &&str| {
             name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.@%:/-".contains(letter))
         };
-        let odd = "Slurm may not like this name, perhaps choose another.";
+        let odd = "Slurm may refuse this name: consider another.";
         let remark = if names.iter().all(plain) { remark } else { odd };
         let remark = if self.any || !remark.is_empty() {
             remark
         } else {
-            "The first line adds what is missing, the second sets the shares of what is there."
+            "The first line adds what is missing, the second sets the shares of existing entries."
         };
         let command = |words: &[String], draft: &mut Draft, remark: &str| {
             let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -240,7 +240,7 @@ impl Draft {
     pub fn unknown(&mut self, item: &Item) {
         self.note(
             Why::Unknown,
-            "Not known here. It is about something else than priorities and shares, or misspelt.",
+            "Unknown here: not about priorities and shares, or misspelt.",
             &[item],
         );
     }

@@ -42,15 +42,15 @@ pub const MOST_BYTES: u64 = 4 << 20;
 
 /// What the help says of the directory.
 const HELP: &str = "\
-FROM is a file of Maui or Moab, a slurm.conf with priority/multifactor, or a directory with what qconf of Grid Engine prints. In the directory:
+FROM is a file of Maui or Moab, a slurm.conf with priority/multifactor, or a directory of qconf output from Grid Engine with:
   ssconf   qconf -ssconf
   sstree   qconf -sstree
   suser    for user in $(qconf -suserl); do qconf -suser \"$user\"; done
   sprj     for project in $(qconf -sprjl); do qconf -sprj \"$project\"; done
   su       for set in $(qconf -sul); do qconf -su \"$set\"; done
   sconf    qconf -sconf
-One of them is enough, and one alone can be FROM itself. What has no line is listed, with the reason. A value that cannot be read is listed, and
-left out. Nothing is changed, and no cluster is asked.
+One of them is enough, and FROM can be a single one. Parameters without a line are listed with the reason. Values that cannot be \
+read are listed and left out. migrate changes nothing and asks no cluster.
 
 Exit status: 0, or 1 if FROM cannot be read.
 
@@ -61,19 +61,19 @@ Examples:
   multifactor2 migrate new/slurm.conf --snapshot stock
   multifactor2 migrate maui.cfg --json";
 
-/// Translates the priority parameters of Maui, Moab, Grid Engine or priority/multifactor to lines of multifactor2.conf, slurm.conf and sacctmgr
+/// Translate priority parameters of Maui, Moab, Grid Engine or priority/multifactor into lines for multifactor2.conf, slurm.conf and sacctmgr
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(after_help = HELP)]
 #[group(skip)]
 #[allow(clippy::doc_markdown)] // shown as help
 pub struct Arguments {
-    /// maui.cfg, moab.cfg, slurm.conf, an output of qconf, or a directory with several
+    /// maui.cfg, moab.cfg, slurm.conf, a file of qconf output, or a directory of such files
     #[arg(value_name = "FROM")]
     pub from: PathBuf,
-    /// The file is Moab's; it is without this where its name begins with "moab"
+    /// Read the file as Moab's; the default if its name begins with "moab"
     #[arg(long)]
     pub moab: bool,
-    /// For a slurm.conf: what --save kept of the cluster as it is, or a snapshot: which users rise and fall on the first day
+    /// With a slurm.conf: a --save directory or snapshot of the present cluster, to show which users rise and fall on the first day
     #[arg(long, value_name = "PATH")]
     pub snapshot: Option<PathBuf>,
     #[command(flatten)]
@@ -97,7 +97,7 @@ impl Ask for Arguments {
         };
         if let Some(path) = &self.snapshot {
             if answer.scheduler != SLURM {
-                return Err("--snapshot: it is for a slurm.conf, as other schedulers have other queues".into());
+                return Err("--snapshot: only for a slurm.conf, because other schedulers have other queues".into());
             }
             slurm::first_day(&mut answer, &input::read(path, None)?)?;
         }
@@ -121,7 +121,7 @@ pub struct MigrateAnswer {
     pub sacctmgr: Vec<DraftLine>,
     /// What has no line, and why.
     pub notes: Vec<Note>,
-    /// From stock Slurm, where a snapshot was given: who rises and who falls.
+    /// From stock Slurm, if a snapshot was given: which users rise and fall.
     pub first_day: Option<FirstDay>,
 }
 
@@ -148,7 +148,7 @@ pub fn run(options: &Arguments) -> Result<MigrateAnswer, Errors> {
                 &name,
                 &name,
                 allowed,
-                "save what qconf prints there, as --help says".into(),
+                "save there what qconf prints: see --help".into(),
             ));
         }
         return Ok(of_grid_engine(&texts));
@@ -251,22 +251,22 @@ impl fmt::Display for MigrateAnswer {
                 match line.how {
                     Use::Take => writeln!(f, "{}", line.text)?,
                     Use::Instead => writeln!(f, "# or: {}", line.text)?,
-                    Use::AddTo => writeln!(f, "# add to the line that is there: {}", comment(&line.text))?,
+                    Use::AddTo => writeln!(f, "# add to the existing line: {}", comment(&line.text))?,
                 }
             }
             writeln!(f)
         };
         part(f, "multifactor2.conf", &self.multifactor2_conf, false)?;
         part(f, "slurm.conf", &self.slurm_conf, false)?;
-        writeln!(f, "# what has no line")?;
+        writeln!(f, "# without a line")?;
         let of = |why| self.notes.iter().filter(move |note| note.why == why);
         for (why, title) in [
-            (Why::Unreadable, "left out, as it cannot be read"),
+            (Why::Unreadable, "left out because it cannot be read"),
             (Why::ByHand, "to be done by hand"),
             (Why::Impossible, "a priority plugin cannot do it"),
             (Why::NotYet, "not built yet"),
             (Why::Nothing, "nothing to write"),
-            (Why::Unknown, "not known: about something else than priorities, or misspelt"),
+            (Why::Unknown, "unknown: not about priorities, or misspelt"),
         ] {
             if of(why).next().is_some() {
                 writeln!(f, "# {title}:")?;
@@ -279,7 +279,7 @@ impl fmt::Display for MigrateAnswer {
         }
         writeln!(f)?;
         if let Some(day) = &self.first_day {
-            writeln!(f, "# the first day, by the snapshot")?;
+            writeln!(f, "# the first day, from the snapshot")?;
             writeln!(f, "PriorityWeightFairshare={}", day.weight)?;
             let moved = day.moved.map_or_else(|| "not known".to_owned(), |moved| moved.to_string());
             let tau = day.tau.map_or_else(|| "not known".to_owned(), number);

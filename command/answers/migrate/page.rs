@@ -18,11 +18,11 @@ pub enum Why {
     NotYet,
     /// Nothing needs to be written.
     Nothing,
-    /// To be decided, or done, by somebody.
+    /// An administrator must decide or do it.
     ByHand,
     /// Its value cannot be read, so it is left out.
     Unreadable,
-    /// Not known here: it is about something else than priorities, or misspelt.
+    /// Unknown here: not about priorities, or misspelt.
     Unknown,
 }
 

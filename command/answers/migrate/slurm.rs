@@ -27,21 +27,21 @@ pub struct FirstDay {
     /// `PriorityWeightFairshare` that moves the queue as far as the old weight moves it now: that weight times the difference of the largest
     /// and the smallest factor of waiting jobs. The old weight where there are no two different ones.
     pub weight: u32,
-    /// Kendall's tau of both orders, from 1 (the same) to -1 (the opposite); `None` where places are not known.
+    /// Kendall's tau of both orders, from 1 (the same) to -1 (the opposite); `None` if places are not known.
     pub tau: Option<f64>,
-    /// How many jobs have another place; `None` where places are not known.
+    /// How many jobs have another place; `None` if places are not known.
     pub moved: Option<usize>,
-    /// Of so many.
+    /// The number of jobs compared.
     pub jobs: usize,
     /// Users whose jobs move forward on average, the furthest first.
     pub rise: Vec<Group>,
     /// Users whose jobs move backward on average, the furthest first.
     pub fall: Vec<Group>,
-    /// What has to be known to understand it, one sentence each.
+    /// Remarks on it, one sentence each.
     pub remarks: Vec<String>,
 }
 
-/// Parameters of slurm.conf that are about priorities; `None` where a file is none.
+/// Parameters of slurm.conf that are about priorities; `None` if a file is none.
 fn parameters(path: &Path) -> Option<Vec<Item>> {
     let pairs: Vec<Pair> = files::read(path)?.statements.into_iter().flat_map(Statement::into_pairs).collect();
     pairs.iter().find(|pair| makes_slurm_conf(&pair.key))?;
@@ -54,7 +54,7 @@ fn parameters(path: &Path) -> Option<Vec<Item>> {
     Some(pairs.into_iter().filter(is_about).map(item).collect())
 }
 
-/// Translates a slurm.conf; `None` where the file is none.
+/// Translates a slurm.conf; `None` if the file is none.
 pub(super) fn translate(path: &Path) -> Option<Draft> {
     let items = parameters(path)?;
     let mut draft = Draft::default();
@@ -83,7 +83,7 @@ pub(super) fn translate(path: &Path) -> Option<Draft> {
     }
     for item in &items {
         if !draft.is_mentioned(item) {
-            draft.note(Why::Nothing, "It stays as it is, and does the same.", &[item]);
+            draft.note(Why::Nothing, "It stays, with the same effect.", &[item]);
         }
     }
     Some(draft)
@@ -97,16 +97,16 @@ fn stock_to_ours(draft: &mut Draft, flags: &str, from: &[&Item]) {
     let is_fair_tree = matches!(stock::Algorithm::of(flags, 1, (0, 0)), stock::Algorithm::FairTree);
     draft.slurm("PriorityType=priority/multifactor2", "Restart slurmctld: a reconfigure is not enough.", from);
     if kept.len() != flags.split(',').filter(|flag| !flag.trim().is_empty()).count() {
-        let remark = "Without NO_FAIR_TREE and DEPTH_OBLIVIOUS, which have no effect any more. Where nothing is left, remove the line.";
+        let remark = "Without NO_FAIR_TREE and DEPTH_OBLIVIOUS, which no longer have an effect. If nothing is left, remove the line.";
         draft.slurm(format!("PriorityFlags={}", kept.join(",")), remark, from);
     }
     if is_fair_tree {
-        let remark = "The order of Fair Tree among those who wait: an account below its share comes before one above it, whoever is below them. \
-                      Shares hold in the long run, as they do now.";
+        let remark = "Orders waiting users as Fair Tree does: an account below its share comes before one above it, whatever is \
+         inside. Shares hold in the long run, as they do now.";
         draft.ours("Distribution=strict", remark, from);
     } else {
-        let remark = "Who is further below the share comes first, in proportion. Shares hold in the long run, in trees where those of classic \
-                      fair-share do not, too.";
+        let remark = "Users further below their share come first, in proportion. Shares hold in the long run, also in trees where \
+         those of classic fair-share do not.";
         draft.ours("Distribution=standing", remark, from);
     }
     let remark = "Without this line the distribution is that of the documented formula, under which usage settles on the squares of the shares: see \
@@ -115,14 +115,14 @@ fn stock_to_ours(draft: &mut Draft, flags: &str, from: &[&Item]) {
 }
 
 fn weight(draft: &mut Draft, old: Option<&Item>) {
-    let remark = "The best job that waits has a fair-share factor of 1 always. So begin with the old weight times the difference of the largest and \
-                  the smallest factor of waiting jobs (sprio -hno %f | sort -n): --snapshot computes it.";
+    let remark = "The best waiting job always has a fair-share factor of 1. Start with the old weight times the difference \
+     between the largest and the smallest factor of waiting jobs (sprio -hno %f | sort -n): --snapshot computes it.";
     match old {
         Some(item) => draft.note(Why::ByHand, remark, &[item]),
         None => draft.notes.push(super::Note {
             why: Why::ByHand,
             from: "PriorityWeightFairshare is not set".into(),
-            remark: "It is 0 then, and fair-share moves nothing: set it, such as PriorityWeightFairshare=100000.".into(),
+            remark: "It is 0 by default, so fair-share has no effect: set it, such as PriorityWeightFairshare=100000.".into(),
         }),
     }
 }
@@ -134,8 +134,8 @@ fn way_back(draft: &mut Draft, kind: &str, weight: Option<&Item>, flags: Option<
         why: Why::ByHand,
         from: "the way back".into(),
         remark: format!(
-            "In slurm.conf on all hosts: {}. Then restart slurmctld, and only then remove the package. Usage, shares and limits stay both ways \
-             (docs/migration.md).",
+            "In slurm.conf on all hosts: {}. Then restart slurmctld, and only then remove the package. Usage, shares and limits \
+             survive both switches (docs/migration.md).",
             lines.join(", ")
         ),
     });

@@ -15,7 +15,7 @@ use crate::output::Described;
 pub struct QueueTickets {
     /// All of them; where tickets are not given to single jobs, those of its user.
     pub total: f64,
-    /// Override tickets; `None` where tickets are not given to single jobs.
+    /// Override tickets; `None` if tickets are not given to single jobs.
     pub overridden: Option<f64>,
     /// Functional tickets.
     pub functional: Option<f64>,
@@ -24,7 +24,7 @@ pub struct QueueTickets {
 }
 
 impl QueueTickets {
-    /// Of a job in a partition; `None` where they are not known.
+    /// Of a job in a partition; `None` if they are not known.
     pub(super) fn of(model: &Model<'_>, slot: &Slot) -> Option<Self> {
         let book = model.book_in(slot.job, model.partition_of(slot));
         if let Some(tickets) = model.shares.in_book(book).tickets_of_job(slot.job) {
@@ -99,7 +99,7 @@ impl QueuePoints {
 /// The columns that are always there, and those of each group.
 pub const ALL: &[&[Described]] = &[
     &[
-        ("Position>", "The place in the whole queue, from 1; - where places are not known"),
+        ("Position>", "The place in the whole queue, from 1; - if places are not known"),
         ("Rank>", "The place among the jobs of its partition"),
         ("Job", "The job as squeue shows it, with the tasks that wait"),
         ("User", "Its user"),
@@ -124,13 +124,13 @@ pub const ALL: &[&[Described]] = &[
         ("NiceAddend>", "What its nice value takes away, with its sign"),
     ],
     &[
-        ("Tickets>", "Its tickets; those of its user where tickets are not given to single jobs"),
+        ("Tickets>", "Its tickets; those of its user if tickets are not given to single jobs"),
         ("OverrideTickets>", "Override tickets among them"),
         ("FunctionalTickets>", "Functional tickets among them"),
         ("ShareTreeTickets>", "Tickets of the share tree among them"),
     ],
     &[
-        ("Points>", "Its points, as a part of SITE; so are the next eight"),
+        ("Points>", "Its points, which are a part of SITE, as are the next eight"),
         ("CREDPoints>", "Those of the component CRED"),
         ("FSPoints>", "Those of FS"),
         ("RESPoints>", "Those of RES"),

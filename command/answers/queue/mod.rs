@@ -22,7 +22,7 @@ use crate::progress::Progress;
 pub use columns::{QueuePoints, QueueTickets};
 pub use users::OfUser;
 
-/// Shows waiting jobs in the order in which the scheduler looks at them
+/// Show waiting jobs in the order in which the scheduler considers them
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  multifactor2 queue\n  multifactor2 queue -A c --partition main\n  multifactor2 queue -P -o position,job,priority\n  multifactor2 queue -o job,priority,addends"
@@ -32,7 +32,7 @@ pub use users::OfUser;
 pub struct Arguments {
     #[command(flatten)]
     pub filter: Filter,
-    /// Your own jobs
+    /// Only your jobs
     #[arg(long)]
     pub me: bool,
     #[command(flatten)]
@@ -72,17 +72,17 @@ impl Ask for Arguments {
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 #[group(skip)]
 pub struct Filter {
-    /// Jobs of these users
+    /// Only jobs of these users
     #[arg(short, long = "user", value_name = "NAMES", value_delimiter = ',')]
     pub users: Vec<String>,
-    /// Jobs of these accounts
+    /// Only jobs of these accounts
     #[arg(short = 'A', long = "account", value_name = "NAMES", value_delimiter = ',')]
     pub accounts: Vec<String>,
-    /// These jobs
+    /// Only these jobs
     // As [`Model::job_called`] finds them.
     #[arg(short, long = "job", value_name = "JOBS", value_delimiter = ',')]
     pub jobs: Vec<String>,
-    /// Jobs of these partitions
+    /// Only jobs of these partitions
     #[arg(long = "partition", value_name = "NAMES", value_delimiter = ',')]
     pub partitions: Vec<String>,
 }
@@ -99,9 +99,9 @@ impl Filter {
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct QueueAnswer {
-    /// Why places are not known; `None` where they are.
+    /// Why places are not known; `None` if they are.
     pub unknown: Option<Unknown>,
-    /// How many places the queue has: one for each partition of a job. Where places are not known, those that can be seen.
+    /// How many places the queue has: one for each partition of a job. If places are not known, the visible ones.
     pub places: usize,
     /// How many jobs are in it, where all tasks of an array that wait together are one.
     pub jobs: usize,
@@ -109,7 +109,7 @@ pub struct QueueAnswer {
     pub rows: Vec<QueueRow>,
     /// What the jobs of each user have together, of those whose jobs are among these.
     pub users: Vec<OfUser>,
-    /// Who is before the first of them in its partition, most first; where not all jobs are asked for.
+    /// Whose jobs are before the first of them in its partition, most first; only if not all jobs are asked for.
     pub ahead: Vec<Ahead>,
     /// Jobs that are asked for and are not in the queue: held, or their time has not come.
     pub outside: Vec<Outside>,
@@ -118,9 +118,9 @@ pub struct QueueAnswer {
 /// A job in one of its partitions.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct QueueRow {
-    /// Its place in the whole queue, from 1; `None` where places are not known.
+    /// Its place in the whole queue, from 1; `None` if places are not known.
     pub position: Option<usize>,
-    /// Its place among those of its partition, from 1; `None` where places are not known.
+    /// Its place among those of its partition, from 1; `None` if places are not known.
     pub rank: Option<usize>,
     /// As squeue shows it.
     pub job: String,
@@ -134,11 +134,11 @@ pub struct QueueRow {
     pub partition: String,
     /// The QOS.
     pub qos: String,
-    /// The priority there: higher comes sooner.
+    /// The priority there: higher comes first.
     pub priority: u32,
     /// Its fair-share factor, from 0 to 1, where it is computed here.
     pub fair_share: Option<f64>,
-    /// What the priority is the sum of; `None` where it is set by hand, or Slurm did not show it.
+    /// What the priority is the sum of; `None` if it is set by hand, or Slurm did not show it.
     pub addends: Option<Addends>,
     /// Its tickets, where they are known.
     pub tickets: Option<QueueTickets>,
@@ -158,7 +158,7 @@ pub struct QueueRow {
     pub reason: String,
     /// When it was submitted, in seconds since 1970.
     pub submit: i64,
-    /// When backfill expects it to start; 0 where it does not say.
+    /// When backfill expects it to start; 0 if it does not say.
     pub start: i64,
 }
 
@@ -254,8 +254,8 @@ pub fn queue(model: &Model<'_>, filter: &Filter) -> Result<QueueAnswer, Error> {
 /// What to say of a job that does not wait.
 pub fn no_such_job(name: &str) -> String {
     format!(
-        "no waiting job is called {name}: look with 'squeue -j {name}'; a job that runs or has ended has no place in the queue, and with \
-         PrivateData=jobs the jobs of others cannot be seen"
+        "there is no waiting job {name}: see 'squeue -j {name}'. Running and ended jobs have no place in the queue, and \
+         PrivateData=jobs hides the jobs of others"
     )
 }
 

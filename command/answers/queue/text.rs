@@ -48,13 +48,13 @@ impl QueueAnswer {
         let jobs = count(self.jobs, "job", "jobs");
         page.headline(&match &self.unknown {
             None => format!(
-                "{jobs} in {}, first those that the scheduler looks at first. Higher priority comes sooner.",
+                "{jobs} in {}, in the order in which the scheduler considers them. Higher priority comes first.",
                 count(self.places, "place of the queue", "places of the queue")
             ),
-            Some(unknown) => format!("{jobs} can be seen. Places are not known: {}", unknown.sentence),
+            Some(unknown) => format!("{jobs} visible. Places are not known: {}", unknown.sentence),
         });
         if self.rows.is_empty() {
-            page.paragraph("None of them is among those that are asked for.");
+            page.paragraph("None of them matches the request.");
         } else {
             page.ready("\n");
             page.table(table, !printed.noheader);

@@ -19,9 +19,9 @@ pub struct OfUser {
     pub user: String,
     /// Jobs, where all tasks of an array that wait together are one.
     pub jobs: usize,
-    /// Their tickets; where tickets are not given to single jobs, those of the user's associations, each once. `None` where some are not known.
+    /// Their tickets; where tickets are not given to single jobs, those of the user's associations, each once. `None` if some are not known.
     pub tickets: Option<f64>,
-    /// The part of the tickets of all users whose jobs wait, from 0 to 1; `None` where not all of them are known.
+    /// The part of the tickets of all users whose jobs wait, from 0 to 1; `None` if not all of them are known.
     pub tickets_part: Option<f64>,
     /// Their points, where the settings ask for some; `None` where those of some are not known.
     pub points: Option<QueuePoints>,

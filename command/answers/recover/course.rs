@@ -33,7 +33,7 @@ enum Law<'m> {
         windows: &'m TreeWindows,
         clock: Clock,
         at: i64,
-        /// Those whose amounts grow old while all others keep their usage, each with all above it; `None` where all do.
+        /// Those whose amounts grow old while all others keep their usage, each with all above it; `None` if all do.
         only: Option<Vec<Vec<Node>>>,
     },
 }
@@ -117,7 +117,7 @@ impl<'m> Course<'m> {
         match self.law {
             Law::HalfLife { half_life: 0, .. } => "none of it decays",
             Law::HalfLife { .. } => "all of it decays alike",
-            Law::Windows { .. } => "there is none in the windows",
+            Law::Windows { .. } => "the windows have none",
         }
     }
 

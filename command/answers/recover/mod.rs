@@ -28,7 +28,7 @@ use crate::output::numbers::{number, span, time};
 use crate::progress::Progress;
 use crate::submission::associations_of;
 
-/// Says how long until a fair-share factor reaches a value
+/// Show how long a fair-share factor takes to reach a value
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  multifactor2 recover\n  multifactor2 recover user2\n  multifactor2 recover user2@c --to 0.9 --running-on"
@@ -62,13 +62,13 @@ impl Ask for Arguments {
 #[derive(Clone, Debug, PartialEq, clap::Args)]
 #[group(skip)]
 pub struct Asked {
-    /// A user, or a user and an account such as ann@chem; without it, you
+    /// USER or USER@ACCOUNT, such as ann@chem [default: you]
     #[arg(value_name = "USER")]
     pub who: Option<String>,
     /// The factor to reach, from 0 to 1
     #[arg(long, value_name = "FACTOR", default_value_t = 0.5)]
     pub to: f64,
-    /// The jobs of the user that run now go on
+    /// Assume that the user keeps running what runs now
     #[arg(long)]
     pub running_on: bool,
 }
@@ -82,9 +82,9 @@ pub struct Recover {
     pub to: f64,
     /// `PriorityDecayHalfLife` in seconds; 0 for no decay.
     pub half_life: u32,
-    /// The windows whose usage shares go by, with `TreeUsage=window`; half-life has no part in the factor then.
+    /// The windows whose usage shares use, with `TreeUsage=window`; the half-life then does not affect the factor.
     pub windows: Option<Windows>,
-    /// When all usage is set to 0 the next time, where `PriorityUsageResetPeriod` says so.
+    /// When `PriorityUsageResetPeriod` next sets all usage to 0.
     pub reset: Option<Reset>,
     /// Each account of the user, in each book in which the user has used something or waits.
     pub accounts: Vec<Account>,
@@ -161,11 +161,11 @@ pub struct Account {
     pub account: String,
     /// The partition that the association is for; empty for all.
     pub partition: String,
-    /// The book whose partitions this is about; `None` where there are no books.
+    /// The book whose partitions this is about; `None` if there are no books.
     pub book: Option<String>,
     /// The factor of the next job now, from 0 to 1.
     pub factor: f64,
-    /// How it goes on, by what others do.
+    /// Forecasts, by what others do.
     pub courses: Vec<Scenario>,
 }
 
@@ -177,7 +177,7 @@ pub enum Others {
     Stop,
     /// Each uses as much as decays, so that its usage stays as it is.
     KeepUsage,
-    /// The jobs that run now go on, and others of their size follow them.
+    /// The running jobs continue, and jobs of the same size follow them.
     RunOn,
 }
 
@@ -186,18 +186,18 @@ impl Others {
     pub fn described(self) -> &'static str {
         match self {
             Self::Stop => "If everybody stops",
-            Self::KeepUsage => "If all others keep their usage as it is",
-            Self::RunOn => "If all others go on with what they run now",
+            Self::KeepUsage => "If all others keep their usage",
+            Self::RunOn => "If all others keep running what they run now",
         }
     }
 }
 
-/// How a factor goes on.
+/// A forecast of a factor.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Scenario {
     /// What others do.
     pub others: Others,
-    /// Seconds from now until the factor is reached; 0 where it is now, `None` where it is not in the time looked at.
+    /// Seconds from now until the factor is reached; 0 if it is now, `None` if it is not in the time looked at.
     pub reached: Option<i64>,
     /// It is reached because all usage is reset then.
     pub by_reset: bool,
@@ -237,7 +237,7 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
         return Err(UNTOLD.into());
     }
     let Some(tree) = model.whole_tree().filter(|_| model.shares.is_computed()) else {
-        return Err("fair-share cannot be computed here, because settings, associations or who waits are not known: give multifactor2.conf with --conf, \
+        return Err("fair-share cannot be computed here, because settings, associations or waiting jobs are not known: give multifactor2.conf with --conf, \
                     ask as an operator, or use a snapshot of the plugin with --from".into());
     };
     let places: Vec<(usize, Node)> = all
@@ -287,8 +287,7 @@ pub fn recover(model: &Model<'_>, asked: &Asked) -> Result<Recover, Error> {
 }
 
 /// Where windows are missing.
-pub(super) const UNTOLD: &str = "shares go by usage in windows (TreeUsage=window), and the snapshot does not tell what was used in each of them, \
-                                 so how they go on is not known";
+pub(super) const UNTOLD: &str = "shares use windows (TreeUsage=window), and the snapshot lacks the usage of each window";
 
 /// What is billed of jobs that run is not always known; dominant shares cannot be told from it.
 fn assumptions(model: &Model<'_>) -> Vec<Others> {
@@ -312,15 +311,15 @@ fn remarks(model: &Model<'_>, asked: &Asked, reset: Option<Reset>, runs: bool) -
     if let Some(windows) = &model.tree.windows {
         remarks.push(windows.described());
         remarks.push(format!(
-            "The next window begins on {}, and counts from the first calculation of priorities after that.",
+            "The next window begins on {} and takes effect at the first calculation after that.",
             time(windows.begin_after(1))
         ));
         remarks.extend(reset.map(Reset::sentence));
     } else if model.config.half_life == 0 {
         remarks.push(match reset {
             Some(reset) => format!("PriorityDecayHalfLife is 0: usage does not decay. {}", reset.sentence()),
-            None => "PriorityDecayHalfLife is 0 and PriorityUsageResetPeriod is not set: usage never goes down by itself. A factor rises only \
-                     where others use more; an administrator can reset usage with sacctmgr (RawUsage=0)."
+            None => "PriorityDecayHalfLife is 0 and PriorityUsageResetPeriod is not set: usage never decreases by itself. A \
+             factor rises only if others use more. An administrator can reset usage with sacctmgr (RawUsage=0)."
                 .to_owned(),
         });
     } else if let Some(reset) = reset {
@@ -328,23 +327,23 @@ fn remarks(model: &Model<'_>, asked: &Asked, reset: Option<Reset>, runs: bool) -
     }
     remarks.push(
         if asked.running_on {
-            "The user's jobs that run now go on, others of their size follow them, and nothing else of the user starts."
+            "The user's running jobs continue, jobs of the same size follow them, and the user starts nothing else."
         } else {
             "The user runs nothing from now on."
         }
         .to_owned(),
     );
     if model.config.stock.is_none() {
-        remarks.push("The same users have jobs that wait as now.".to_owned());
+        remarks.push("The same users as now have waiting jobs.".to_owned());
     }
     if !runs {
         remarks.push(
-            "What running jobs are billed is not known here, so what happens if they go on is not shown."
+            "The billing of running jobs is not known here, so there is no forecast for the case that they continue."
                 .to_owned(),
         );
     }
     if is_dominant(model) {
-        remarks.push("With UsageMeasure=dominant the numbers are near, not exact.".to_owned());
+        remarks.push("With UsageMeasure=dominant the numbers are approximate.".to_owned());
     }
     remarks
 }
@@ -412,10 +411,10 @@ impl Look<'_> {
         match reached {
             Some(0) => match points.iter().find(|point| point.factor < self.asked.to) {
                 Some(below) => format!(
-                    "The factor has reached {to} already. {others}, it is below that again in {}.",
+                    "The factor is at least {to} already. {others}, it is below that again in {}.",
                     span(below.after)
                 ),
-                None => format!("The factor has reached {to} already."),
+                None => format!("The factor is at least {to} already."),
             },
             Some(seconds) if by_reset => format!(
                 "{others}, the factor reaches {to} when all usage is reset in {}, on {}.",
@@ -429,7 +428,7 @@ impl Look<'_> {
             ),
             None if self.course.changes_nothing() => {
                 let why = self.course.why_nothing();
-                format!("{others}, the factor stays at {last}: it depends on parts of all usage, and {why}.")
+                format!("{others}, the factor stays at {last}: it depends on fractions of all usage, and {why}.")
             }
             None => {
                 format!("{others}, the factor does not reach {to} within {}: it is {last} then.", span(end))

@@ -47,14 +47,14 @@ pub fn export(directory: &Path, start: &str, end: &str, anonymise: bool) -> Resu
     };
     let (start, end) = (time("--start", start)?, time("--end", end)?);
     if start >= end {
-        return Err("--start is not before --end: correct one of the two".into());
+        return Err("--start must be before --end: correct one of them".into());
     }
     let shown = directory.display();
     fs::create_dir_all(directory).map_err(|error| Error::of_output(directory, &error))?;
     let done = earlier(directory)?;
     if anonymise && !done.is_empty() {
         return Err(Error::Output(format!(
-            "{shown}: names are replaced in one go only, and there is an export in it already; give a new directory"
+            "{shown}: it already has an export, and names can only be replaced in a single run; give a new directory"
         )));
     }
     let mut pseudonyms = anonymise.then(Pseudonyms::default);
@@ -75,7 +75,7 @@ pub fn export(directory: &Path, start: &str, end: &str, anonymise: bool) -> Resu
     let others = FILES[1..].iter().filter(|file| !file.command.starts_with("sacctmgr dump"));
     for TraceFile { name, command, gives } in others {
         if anonymise && *name == TRANSACTIONS {
-            told.push_str(&[name, ": left out, as there are names in it\n"].concat());
+            told.push_str(&[name, ": left out, because it contains names\n"].concat());
             continue;
         }
         progress.step(format!("Asking for {name}"));
@@ -91,7 +91,7 @@ pub fn export(directory: &Path, start: &str, end: &str, anonymise: bool) -> Resu
             }
             // Without them it can be told what is missing.
             Err(why) => told.push_str(
-                &[name, ": not there, so the replay goes without ", gives, ": ", &why.to_string(), "\n"]
+                &[name, ": missing, so the replay lacks ", gives, ": ", &why.to_string(), "\n"]
                     .concat(),
             ),
         }
@@ -108,7 +108,7 @@ fn earlier(directory: &Path) -> Result<Vec<String>, Error> {
     let mut entries = fs::read_dir(directory).map_err(|error| Error::of_output(directory, &error))?;
     if entries.next().is_some() {
         return Err(Error::Output(format!(
-            "{}: there is something in it already, and no {DONE} of an earlier export; give a new directory",
+            "{}: it is not empty and has no {DONE} of an earlier export; give a new directory",
             directory.display()
         )));
     }

@@ -73,7 +73,7 @@ const OF_A_REPLAY: [&str; 21] = [
     "conf",
 ];
 
-/// Replays a recorded workload under policies: who would have waited how long, and how near accounts would have come to their shares
+/// Replay a recorded workload under other policies: how long users would have waited, and how close accounts would have come to their shares
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  multifactor2 replay --how\n  multifactor2 replay sacct.txt\n  multifactor2 replay sacct.txt --policy fair-tree --policy multifactor2.conf --runs 2\n  multifactor2 replay sacct.txt --procs 64 --scheduler easy --policy fifo --json"
@@ -82,76 +82,79 @@ const OF_A_REPLAY: [&str; 21] = [
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
 #[allow(clippy::struct_excessive_bools)] // each is an option of its own
 pub struct Arguments {
-    /// Output of sacct, a file in the Standard Workload Format (.gz too), or a directory with what --export has collected
+    /// sacct output, a file in the Standard Workload Format (.gz too), or a directory from --export
     #[arg(required_unless_present_any = ["how", "export"])]
     pub trace: Option<PathBuf>,
-    /// fifo, fair-tree, classic, multifactor2, or a file with its settings; each is compared with the first. Without any: fair-tree and multifactor2
+    /// fifo, fair-tree, classic, multifactor2, or a file with multifactor2 settings; each is compared with the first [default:
+    /// fair-tree and multifactor2]
     #[arg(long = "policy", value_name = "NAME|FILE")]
     pub policies: Vec<String>,
-    /// Prints how a trace is collected
+    /// Print how to collect a trace
     #[arg(long, exclusive = true)]
     pub how: bool,
-    /// Collects a trace on this cluster, month by month; a second time only what is missing
+    /// Collect a trace on this cluster, month by month; run it again to fetch what is missing
     #[arg(long, value_name = "DIR", conflicts_with_all = OF_A_REPLAY)]
     pub export: Option<PathBuf>,
-    /// With --export: users, accounts, partitions and QOS get other names
+    /// With --export: replace the names of users, accounts, partitions and QOS
     #[arg(long, requires = "export", conflicts_with_all = OF_A_REPLAY)]
     pub anonymise: bool,
-    /// With --export: jobs that ran after this time, such as 2024-01-31 or now-30days
+    /// With --export: only jobs that ran after this time, such as 2024-01-31 or now-30days
     #[arg(long, value_name = "TIME", default_value = "now-365days", requires = "export", conflicts_with_all = OF_A_REPLAY)]
     pub start: String,
-    /// With --export: jobs that ran before this time
+    /// With --export: only jobs that ran before this time
     #[arg(long, value_name = "TIME", default_value = "now", requires = "export", conflicts_with_all = OF_A_REPLAY)]
     pub end: String,
     /// fcfs, easy, sjbf, conservative or slurm
     #[arg(long, value_name = "NAME", default_value = "slurm")]
     pub scheduler: String,
-    /// With --scheduler slurm: seconds from the end of a job until its nodes take another, such as 0.7; 0.4 to 1 were measured
+    /// With --scheduler slurm: seconds until nodes of an ended job can start another, such as 0.7; measured: 0.4 to 1
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = milliseconds)]
     pub node_release: u32,
-    /// With --scheduler slurm: jobs that backfill of this slurmctld tests in a second, as sdiag says: its depth mean (try depth) divided by its mean cycle
-    /// in seconds. Passes then break off as bf_continue and bf_max_time say; 0: a pass takes no time
+    /// With --scheduler slurm: jobs that backfill tests per second, from sdiag: depth mean (try depth) divided by mean cycle in
+    /// seconds. bf_continue and bf_max_time then end passes; 0: a pass takes no time
     #[arg(long, value_name = "JOBS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub backfill_rate: u32,
-    /// A machine of so many CPUs in one partition, instead of that of the trace
+    /// Use a machine with this many CPUs in one partition, not that of the trace
     #[arg(long, value_name = "CPUS", conflicts_with = "partitions")]
     pub procs: Option<u32>,
-    /// A machine of these partitions: NAME=NODESxCPUS or NAME=CPUS, such as gpu=40x8
+    /// Use a machine with these partitions: NAME=NODESxCPUS or NAME=CPUS, such as gpu=40x8
     #[arg(long = "partition", value_name = "NAME=NODESxCPUS")]
     pub partitions: Vec<String>,
-    /// The cluster as what 'queue --save DIR' or another question kept, a snapshot of the plugin or a file of 'sacctmgr dump' tell of it: shares, QOS,
-    /// weights, half-life, SchedulerParameters, partitions. Names have to be those of the trace
+    /// Take shares, QOS, weights, half-life, SchedulerParameters and partitions from a --save directory, a snapshot of the plugin
+    /// or a 'sacctmgr dump' file, as far as it has them. Names must match the trace
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
-    /// Shares from a file: output of 'sacctmgr dump' or 'sacctmgr -P show assoc'
+    /// Take shares from the output of 'sacctmgr dump' or 'sacctmgr -P show assoc'
     #[arg(long, value_name = "FILE")]
     pub shares: Option<PathBuf>,
-    /// Weights, half-life, SchedulerParameters, partitions and nodes from this slurm.conf, instead of those of the trace
+    /// Take weights, half-life, SchedulerParameters, partitions and nodes from this slurm.conf, not from the trace
     #[arg(long, value_name = "FILE")]
     pub slurm_conf: Option<PathBuf>,
-    /// Replays this many more times, with submissions up to a minute later at random: what is no larger than chance is not told. Without:
-    /// 10, up to 40 where chance is large, in at most ten minutes
+    /// Replay this many more times, with submissions up to a minute later at random, to tell differences from chance [default:
+    /// 10, up to 40 if chance is large, in at most ten minutes]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(..=1000))]
     pub runs: Option<u32>,
-    /// The policy that the cluster had while the trace was recorded. Without: what config.txt says. It is replayed first and compared with the record
+    /// The policy that the cluster had while the trace was recorded; it is replayed first and compared with the record [default:
+    /// that of config.txt]
     #[arg(long, value_name = "NAME|FILE")]
     pub past: Option<String>,
-    /// Where the chance of --runs and --fair-start begins
+    /// Random seed for --runs and --fair-start
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// Replays up to so many jobs without those that were submitted after them, under each policy: who starts later than is fair
+    /// Under each policy, replay up to this many jobs without those submitted later, to see which jobs start later than is fair
     #[arg(long, value_name = "JOBS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1000))]
     pub fair_start: u32,
-    /// Lets a user play and a twin not: USER=split, inflate, tiny, second-account, parked or burst; or honest, for an equal twin
+    /// Let a user game the policy, with an honest twin to compare: USER=split, inflate, tiny, second-account, parked or burst; or
+    /// honest for both
     #[arg(long = "strategist", value_name = "USER=STRATEGY")]
     pub strategists: Vec<String>,
-    /// Days at the beginning that are replayed and not counted. Without: two half-lives, where they are at most a third of the trace
+    /// Days at the beginning that are replayed but not counted [default: two half-lives, if that is at most a third of the trace]
     #[arg(long, value_name = "DAYS")]
     pub warm_up: Option<u32>,
-    /// Writes tables as comma-separated values to this directory
+    /// Write tables as CSV files to this directory
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
-    /// Writes a page for a browser, which needs no network
+    /// Write an HTML page that needs no network
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     #[command(flatten)]
@@ -326,7 +329,7 @@ fn past(asked: &Arguments, path: &Path, workload: &Workload) -> PastPolicy {
             if file.is_file() {
                 of(&file.display().to_string(), "PriorityType")
             } else {
-                of("multifactor2", "PriorityType; its settings are not in the trace, so they are taken to be the defaults")
+                of("multifactor2", "PriorityType; its settings are not in the trace, so defaults are assumed")
             }
         }
         _ => of("fair-tree", ""),
@@ -357,7 +360,7 @@ fn machine(asked: &Arguments, workload: &Workload) -> Result<Machine, Error> {
     }
     if asked.partitions.is_empty() {
         return workload.machine_or_observed().ok_or_else(|| {
-            "the trace tells neither of the machine nor when jobs started: give --procs or --partition".into()
+            "the trace has neither the machine nor start times: give --procs or --partition".into()
         });
     }
     let mut machine = Machine::default();
@@ -380,7 +383,7 @@ fn since(asked: &Arguments, workload: &mut Workload) -> i64 {
     }
     workload.missing.push(multifactor2_replay::workload::Missing {
         what: "time for a warm-up".to_owned(),
-        so: "the trace is shorter than six half-lives, so all jobs count from the first, when nobody has used anything".to_owned(),
+        so: "the trace is shorter than six half-lives, so all jobs count from the first one, which starts without any usage".to_owned(),
     });
     first
 }

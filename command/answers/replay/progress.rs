@@ -79,7 +79,7 @@ fn bar(part: f64, passed: Duration) -> String {
         _ => format!(", {} h {} min left", left / 3600, left / 60 % 60),
     };
     format!(
-        "[{}{}] {:>3.0} %{time} (Ctrl-C: end with what there is)",
+        "[{}{}] {:>3.0} %{time} (Ctrl-C: stop and report)",
         "#".repeat(full),
         " ".repeat(WIDTH - full),
         100.0 * part

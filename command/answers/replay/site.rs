@@ -19,7 +19,7 @@ pub(super) fn take(workload: &mut Workload, path: &Path) -> Result<(), Error> {
     let (snapshot, texts) = input::read_with_texts(path, None)?;
     let about = &snapshot.about;
     if about.partial_tree {
-        let why = format!("{}: only a part of the tree is in it: save it as an operator", path.display());
+        let why = format!("{}: it has only a part of the tree: save it as an operator", path.display());
         return Err(Error::Source(why));
     }
     // The command's own text says which nodes partitions have; a snapshot of the plugin does not.
@@ -36,7 +36,7 @@ pub(super) fn take(workload: &mut Workload, path: &Path) -> Result<(), Error> {
             missing.push(Missing {
                 what: "the nodes of partitions".to_owned(),
                 so: format!(
-                    "{} does not tell which nodes partitions share, so the machine stays that of the trace: give --slurm-conf or --partition",
+                    "{} does not show which nodes partitions share, so the machine stays that of the trace: give --slurm-conf or --partition",
                     path.display()
                 ),
             });

@@ -32,11 +32,11 @@ const ROOT: &str = "root";
 pub fn compare(snapshot: &Snapshot, wanted: &[Account], delete: bool) -> Result<SyncAnswer, Error> {
     let about = &snapshot.about;
     if about.partial_tree || about.only_jobs || snapshot.associations.is_empty() {
-        let problem = "not all accounts can be seen here: run this as an administrator, or with --from what an administrator has saved";
+        let problem = "some accounts are hidden here: run this as an administrator, or give --from what an administrator saved";
         return Err(Error::Source(problem.to_owned()));
     }
     if about.cluster.is_empty() {
-        return Err(Error::Source("it is not known which cluster this is of: give a newer --from".to_owned()));
+        return Err(Error::Source("the name of the cluster is not known: give a newer --from".to_owned()));
     }
     let known = accounts(&snapshot.associations);
     let above = parents(&known, wanted);
@@ -374,6 +374,6 @@ mod tests {
         let mut hidden = cluster();
         hidden.about.partial_tree = true;
         let error = compare(&hidden, &wanted("account\nphysics\n"), false).unwrap_err().to_string();
-        assert!(error.contains("not all accounts can be seen here"), "{error}");
+        assert!(error.contains("some accounts are hidden here"), "{error}");
     }
 }

@@ -47,7 +47,7 @@ pub struct Account {
 pub fn read(path: &Path) -> Result<Vec<Account>, Error> {
     let source = |error: &dyn std::fmt::Display| Error::of_source(path, &error);
     if !fs::metadata(path).map_err(|error| source(&error))?.is_file() {
-        return Err(source(&"it is no regular file: name one"));
+        return Err(source(&"it is not a regular file: name one"));
     }
     let mut text = String::new();
     let file = fs::File::open(path).map_err(|error| source(&error))?;
@@ -87,7 +87,7 @@ fn csv(text: &str) -> Result<Vec<Account>, Wrong> {
             return Err((1, format!("column {name:?}: allowed are {}; correct the header", COLUMNS.join(", "))));
         };
         if places.insert(*column, at).is_some() {
-            return Err((1, format!("column {column} is there twice: remove one")));
+            return Err((1, format!("column {column} appears twice: remove one")));
         }
     }
     if !places.contains_key("account") {
@@ -135,7 +135,7 @@ fn whole(line: u64) -> usize {
 /// Accounts in a list.
 fn yaml(text: &str) -> Result<Vec<Account>, Wrong> {
     let documents = MarkedYaml::load_from_str(text)
-        .map_err(|error| (error.marker().line(), format!("it is no YAML: {}", error.info())))?;
+        .map_err(|error| (error.marker().line(), format!("it is not valid YAML: {}", error.info())))?;
     let Some(document) = documents.first() else { return Ok(Vec::new()) };
     let line_of = |node: &MarkedYaml| node.span.start.line();
     if documents.len() > 1 {
@@ -231,7 +231,7 @@ fn checked(mut accounts: Vec<Account>) -> Result<Vec<Account>, Wrong> {
         }
         let mut users = HashSet::new();
         if let Some((user, _)) = account.users.iter().find(|(user, _)| !users.insert(user.clone())) {
-            return Err((line, format!("user {user} is there twice: remove one")));
+            return Err((line, format!("user {user} appears twice: remove one")));
         }
     }
     Ok(accounts)
@@ -280,11 +280,11 @@ mod tests {
         for (text, line, why) in [
             ("acount\nx\n", 1, "column \"acount\": allowed are account, parent, shares, users"),
             ("parent\nx\n", 1, "column account is missing"),
-            ("account,account\nx,y\n", 1, "is there twice"),
+            ("account,account\nx,y\n", 1, "appears twice"),
             ("account,shares\nx,-1\n", 2, "shares \"-1\": allowed are whole numbers"),
             ("account,users\nx,a,b\n", 2, "3 fields, and the header has 2"),
             ("account\nx\n\nX\n", 4, "account x is on line 2, too"),
-            ("account,users\nx,a:1 a:2\n", 2, "user a is there twice"),
+            ("account,users\nx,a:1 a:2\n", 2, "user a appears twice"),
             ("account\n-f\n", 2, "name \"-f\""),
             ("account\n\"a=b\"\n", 2, "name \"a=b\""),
             ("account,parent\nx,\"a b\"\n", 2, "name \"a b\""),
@@ -301,7 +301,7 @@ mod tests {
             ("- x\n", 1, "allowed are entries"),
             ("- account: x\n  users: ada\n", 2, "allowed are [ada, emmy]"),
             ("- account: x\n---\n- account: y\n", 3, "one document"),
-            ("- account: [x\n", 2, "no YAML"),
+            ("- account: [x\n", 2, "not valid YAML"),
             ("- parent: x\n", 1, "name \"\""),
         ] {
             let (found, problem) = yaml(text).and_then(checked).unwrap_err();

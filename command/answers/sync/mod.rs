@@ -21,7 +21,7 @@ use crate::output::{Printout, Schema, Terminal};
 use crate::progress::Progress;
 
 const HELP: &str = "\
-FILE is CSV with a header, or YAML where its name ends in .yaml or .yml:
+FILE is CSV with a header, or YAML if its name ends in .yaml or .yml:
   account,parent,shares,users
   physics,,40,
   optics,physics,10,ada:2 emmy:1 bob
@@ -30,31 +30,31 @@ FILE is CSV with a header, or YAML where its name ends in .yaml or .yml:
     parent: physics
     shares: 10
     users: {ada: 2, emmy: 1, bob: }
-Without parent the account is below root. Shares are what sacctmgr calls Fairshare: a number from 0 to 2147483646, or the word parent. Where none are given
-they stay, and new accounts and users have 1. Associations for a single partition are left alone.
+An account without parent is below root. Shares are sacctmgr's Fairshare: a number from 0 to 2147483646, or the word parent. \
+Without shares, existing values stay and new accounts and users get 1. Associations for a single partition stay unchanged.
 
-Lines come in an order in which sacctmgr can run them. Look at them, and then: multifactor2 sync tree.csv | sh
+The commands are in the order in which sacctmgr needs them. Review them, then: multifactor2 sync tree.csv | sh
 
-Exit status: 0, or 2 with --check if there are lines.
+Exit status: 0, or 2 with --check if there are commands.
 
 Examples:
   multifactor2 sync tree.csv
   multifactor2 sync tree.yaml --check
   multifactor2 sync tree.csv --delete";
 
-/// Prints the commands of sacctmgr that make the accounts those of a file; runs nothing
+/// Print the sacctmgr commands that make the accounts match a file; run nothing
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = HELP)]
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
 pub struct Arguments {
-    /// The accounts as they should be
+    /// The accounts as you want them
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Print commands too that delete accounts and users which are not in FILE
+    /// Also print commands that delete accounts and users missing from FILE
     #[arg(long)]
     pub delete: bool,
-    /// End with 2 if there are commands
+    /// Exit with 2 if there are commands
     #[arg(long)]
     pub check: bool,
     #[command(flatten)]
@@ -120,14 +120,14 @@ impl SyncAnswer {
             let _ = writeln!(text, "# {}", harmless(line));
         };
         if self.commands.is_empty() {
-            comment(&mut text, &format!("Cluster {}: nothing is to be done.", self.cluster));
+            comment(&mut text, &format!("Cluster {}: nothing to do.", self.cluster));
         }
         for command in &self.commands {
             comment(&mut text, &command.why);
             let _ = writeln!(text, "{}", command.text);
         }
         if !self.left.is_empty() {
-            comment(&mut text, "Not in the file, and left alone; --delete prints commands for them:");
+            comment(&mut text, "Not in the file and left unchanged; --delete prints commands for them:");
             for name in &self.left {
                 comment(&mut text, &format!("  {name}"));
             }

@@ -26,7 +26,7 @@ use crate::output::show::printout;
 use crate::output::{Described, Printout, Schema, Terminal};
 use crate::progress::Progress;
 
-/// Shows accounts and users with shares, usage, standing, tickets, waiting and running jobs
+/// Show accounts and users with shares, usage, LevelFS, tickets, waiting and running jobs
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  multifactor2 tree\n  multifactor2 tree -A c -P\n  multifactor2 tree --json --at +7-0\n  multifactor2 tree --html tree.html --svg tree.svg\n  multifactor2 tree --targets\n  multifactor2 tree --windows -u ann\n  multifactor2 tree --waits --since now-30days"
@@ -36,20 +36,20 @@ use crate::progress::Progress;
 pub struct Arguments {
     #[command(flatten)]
     pub filter: Filter,
-    /// Your own rows
+    /// Only your rows
     #[arg(long)]
     pub me: bool,
-    /// How far usage is from the targets, floors, ceilings and caps of Target lines, and what points that gives
+    /// Show how far usage is from the targets, floors, ceilings and caps of Target lines, and the resulting points
     #[arg(long)]
     pub targets: bool,
-    /// What was used in each window, where targets or the share tree go by windows
+    /// Show the usage of each window, if targets or the share tree use windows
     #[arg(long)]
     pub windows: bool,
     #[command(flatten)]
     pub history: History,
     #[command(flatten)]
     pub files: Files,
-    /// Writes a picture of the tree
+    /// Write a picture of the tree
     #[arg(long, value_name = "FILE", conflicts_with_all = NO_FILES)]
     pub svg: Option<PathBuf>,
     #[command(flatten)]
@@ -107,10 +107,10 @@ impl Ask for Arguments {
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 #[group(skip)]
 pub struct Filter {
-    /// These users
+    /// Only these users
     #[arg(short, long = "user", value_name = "NAMES", value_delimiter = ',')]
     pub users: Vec<String>,
-    /// These accounts, with all below them
+    /// Only these accounts, with all below them
     #[arg(short = 'A', long = "account", value_name = "NAMES", value_delimiter = ',')]
     pub accounts: Vec<String>,
 }
@@ -120,7 +120,7 @@ pub struct Filter {
 pub struct Tree {
     /// All that are asked for, each account before what is below it; where there are books, one book after the other.
     pub rows: Vec<TreeRow>,
-    /// How the grants stand; none where there are none, or where the plugin's snapshot cannot be read.
+    /// The state of the grants; empty if there are none, or if the plugin's snapshot cannot be read.
     pub grants: Vec<GrantRow>,
 }
 
@@ -133,7 +133,7 @@ pub struct TreeRow {
     pub parent: u32,
     /// How many are above it.
     pub depth: usize,
-    /// The book that shares, usage, standing and tickets are of; `None` where there are no books.
+    /// The book that shares, usage, standing and tickets are of; `None` if there are no books.
     pub book: Option<String>,
     /// Its account.
     pub account: String,
@@ -145,12 +145,12 @@ pub struct TreeRow {
     pub shares: Option<u32>,
     /// S: its part of the whole cluster, from 0 to 1.
     pub shares_norm: f64,
-    /// Raw usage: seconds times billing, decayed. In a book, but for the default one, what its shares go by.
+    /// Raw usage: seconds times billing, decayed. In a book other than the default one, the usage for its shares.
     pub usage: f64,
-    /// What shares go by instead, with `TreeUsage=window`: the usage in its windows, each as it counts, in seconds times billing. `None` where shares go
-    /// by something else, and where it is not known.
+    /// With `TreeUsage=window`, the usage for shares: the weighted usage of its windows, in seconds times billing. `None`
+    /// otherwise, and if it is not known.
     pub window_usage: Option<f64>,
-    /// U: its part of all usage that shares go by, from 0 to 1.
+    /// U: its part of all usage that shares use, from 0 to 1.
     pub usage_norm: f64,
     /// Effective usage.
     pub usage_effective: f64,

@@ -16,7 +16,7 @@ use crate::output::numbers::{count, number, percent, time};
 fn columns(has_windows: bool) -> Vec<Column> {
     let mut columns = COLUMNS.to_vec();
     if has_windows {
-        let about = "What its shares go by (TreeUsage=window): the usage in all windows, each as it counts.";
+        let about = "Usage for its shares (TreeUsage=window): the weighted usage of all windows.";
         columns.insert(RAW_USAGE + 1, Column::number("WindowUsage").about(about));
     }
     columns
@@ -36,7 +36,7 @@ const COLUMNS: [Column; 12] = [
     Column::number("NormUsage").about("Its part of all usage, from 0 to 1."),
     Column::number("EffectvUsage").about("The usage that counts, with that of the accounts above."),
     Column::number("LevelFS").about("Above 1 it has used less than its share, below 1 more."),
-    Column::number("Tickets").about("Its part of the tickets; in brackets what it would have, where nobody waits."),
+    Column::number("Tickets").about("Its part of the tickets; in brackets what it would have, if no job waits."),
     Column::number("FairShare").about("The fair-share factor of the next job of a user, from 0 to 1."),
     Column::number("Waiting").about("Waiting jobs and tasks, with those below."),
     Column::number("Running").about("Running jobs, with those below."),
@@ -102,7 +102,7 @@ const GRANT_COLUMNS: [Column; 9] = [
 
 /// How grants stand.
 fn grants(all: &[GrantRow]) -> Table {
-    let mut table = Table::new("Grants: what may be used, and what is", &GRANT_COLUMNS);
+    let mut table = Table::new("Grants: what may be used and what was used", &GRANT_COLUMNS);
     for row in all {
         let (over, used) = row.parts();
         let amount = |value: f64| Cell::number(value, &number(value));

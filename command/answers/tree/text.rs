@@ -10,17 +10,17 @@ use crate::output::{Described, Form, Page, Table, Terminal};
 
 /// The columns of the table.
 pub const COLUMNS: &[Described] = &[
-    ("Book", "The book; only where the settings have some"),
+    ("Book", "The book; only if the settings have some"),
     ("Account", "The account, indented by its depth"),
     ("User", "The user, with the partition of the association in brackets; empty for an account"),
     ("RawShares>", "Raw shares, or parent"),
     ("NormShares>", "S: normalised shares of the algorithm in force, from 0 to 1"),
     ("RawUsage>", "Raw usage: seconds times billing, decayed"),
-    ("WindowUsage>", "Only with TreeUsage=window: what shares go by instead of RawUsage, the usage in all windows, each as it counts"),
+    ("WindowUsage>", "Only with TreeUsage=window, in place of RawUsage for shares: the weighted usage of all windows"),
     ("NormUsage>", "U: normalised usage, from 0 to 1"),
     ("EffectvUsage>", "Effective usage"),
     ("LevelFS>", "How far below its share it is: S / U; above 1, less was used than the share"),
-    ("Tickets>", "Its tickets; in brackets where nobody below it waits"),
+    ("Tickets>", "Its tickets; in brackets if no job below it waits"),
     ("FairShare>", "The fair-share factor of its next job, from 0 to 1; of users only"),
     ("Waiting>", "Jobs that wait"),
     ("Running>", "Jobs that run"),
@@ -46,10 +46,10 @@ impl Show for Tree {
         let has_level_fs = self.rows.iter().any(|row| row.level_fs.is_some());
         let of_level_fs = if has_level_fs { "LevelFS above 1: less used than the share. " } else { "" };
         let has_tickets = self.rows.iter().any(|row| row.tickets.is_some());
-        let of_tickets = if has_tickets { " Tickets in brackets: nobody waits there." } else { "" };
+        let of_tickets = if has_tickets { " Tickets in brackets: no job waits there." } else { "" };
         page.headline(&format!("{of_level_fs}FairShare: the factor of the next job, at most 1.{of_tickets}"));
         if has_windows {
-            page.paragraph("NormUsage, EffectvUsage, LevelFS and FairShare go by WindowUsage (TreeUsage=window), not by RawUsage.");
+            page.paragraph("NormUsage, EffectvUsage, LevelFS and FairShare use WindowUsage (TreeUsage=window), not RawUsage.");
         }
         page.ready("\n");
         page.ready(&table.without_unknown().show(Form::Columns, !printed.noheader, terminal));

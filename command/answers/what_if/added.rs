@@ -24,7 +24,7 @@ impl FromStr for NewAccount {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        const ALLOWED: &str = "give a name, its shares, and the account above it where that is not root, such as chem2=30@science";
+        const ALLOWED: &str = "give a name, its shares, and its parent account unless that is root, such as chem2=30@science";
         let (rest, parent) = text.split_once('@').unwrap_or((text, "root"));
         let ShareChange { who, shares } = rest.parse().map_err(|_| ALLOWED)?;
         if parent.is_empty() || !who.user.is_empty() {
@@ -56,7 +56,7 @@ impl Changed {
         let parent = Who { user: String::new(), account: new.parent.clone() };
         let parent = self.snapshot.associations[self.find(&parent)?[0]].id;
         self.add(Who { user: String::new(), account: new.name.clone() }, parent, new.shares)?;
-        self.said.push(format!("There is an account {} below {}, with {}.", new.name, new.parent, described(new.shares)));
+        self.said.push(format!("Added: account {} below {}, with {}.", new.name, new.parent, described(new.shares)));
         Ok(())
     }
 
@@ -64,7 +64,7 @@ impl Changed {
         let account = Who { user: String::new(), account: who.account.clone() };
         let parent = self.snapshot.associations[self.find(&account)?[0]].id;
         self.add(who.clone(), parent, *shares)?;
-        self.said.push(format!("There is a {who}, with {}.", described(*shares)));
+        self.said.push(format!("Added: {who}, with {}.", described(*shares)));
         Ok(())
     }
 
@@ -72,7 +72,7 @@ impl Changed {
     fn add(&mut self, who: Who, parent: u32, shares: u32) -> Result<(), Error> {
         let all = &mut self.snapshot.associations;
         if all.iter().any(|one| one.user == who.user && one.account == who.account && one.partition.is_empty()) {
-            return Err(format!("{who} is there already: --shares gives other shares").into());
+            return Err(format!("{who} exists already: change its shares with --shares").into());
         }
         let id = all.iter().map(|one| one.id).max().unwrap_or(0).saturating_add(1);
         let is_dominant = all.iter().any(|one| one.dominant.is_some());

@@ -29,7 +29,7 @@ pub struct Changed {
     pub submitted: Vec<u32>,
 }
 
-/// What an addend is multiplied with that Slurm shows under an old weight; `None` where it shows none.
+/// What an addend is multiplied with that Slurm shows under an old weight; `None` if it shows none.
 fn ratio(old: f64, new: f64) -> Option<f64> {
     if old > 0.0 {
         return Some(new / old);
@@ -133,7 +133,7 @@ impl Changed {
         let is_ours = self.snapshot.about.priority_type == "priority/multifactor2";
         match &changes.settings {
             Some(_) if !is_ours => {
-                return Err("--conf: multifactor2.conf counts under priority/multifactor2 only: give --plugin multifactor2 as well".into());
+                return Err("--conf: only priority/multifactor2 reads multifactor2.conf: give --plugin multifactor2 as well".into());
             }
             Some(settings) => {
                 self.said.push(format!("The settings are those of {}.", settings.file));
@@ -142,7 +142,7 @@ impl Changed {
             }
             None if is_ours && model.config.algorithm != Algorithm::Multifactor2 => {
                 self.remarks.push(
-                    "The settings of multifactor2 are those of PriorityParameters, and the defaults: give others with --conf."
+                    "The settings of multifactor2 are PriorityParameters and the defaults: give others with --conf."
                         .to_owned(),
                 );
                 self.points_may_be_told_apart(model);
@@ -214,11 +214,11 @@ impl Changed {
             return Ok(());
         }
         if model.whole_tree().is_none() {
-            return Err("only some associations can be seen, so nobody can tell what this does to fair-share: ask as an operator, or \
+            return Err("only some associations are visible, so the effect on fair-share cannot be computed: ask as an operator, or \
                         use a snapshot of the plugin with --from".into());
         }
         if self.snapshot.about.priority_type == "priority/multifactor2" && self.snapshot.settings.is_none() {
-            return Err("the settings of multifactor2 are not known, so nobody can tell what this does to FAIRSHARE and SITE: give \
+            return Err("the settings of multifactor2 are not known, so the effect on FAIRSHARE and SITE cannot be computed: give \
                         multifactor2.conf with --conf, or a snapshot of the plugin with --from".into());
         }
         Ok(())
@@ -232,10 +232,10 @@ impl Changed {
         };
         self.said.push(format!("From now on {now}."));
         if self.tree_windows().is_some() {
-            self.remarks.push("Shares go by usage in windows (TreeUsage=window): this changes RawUsage alone.".to_owned());
+            self.remarks.push("Shares use windows (TreeUsage=window): this changes only RawUsage.".to_owned());
             return;
         }
-        let mut remark = "Usage as it is now stays: only its future decay is another.".to_owned();
+        let mut remark = "Present usage stays: only its future decay changes.".to_owned();
         if model.at <= model.snapshot.about.time {
             remark += " So nothing changes yet; see later times with --at, such as --at +14-0.";
         }
@@ -263,13 +263,14 @@ impl Changed {
                 let at = self.snapshot.tres.iter().position(|tres| tres.name.eq_ignore_ascii_case(name));
                 let at = at.ok_or_else(|| {
                     format!(
-                        "--weight {name}: neither a factor nor a TRES here is called so; TRES are {}",
+                        "--weight {name}: no such factor or TRES; TRES are {}",
                         known()
                     )
                 })?;
                 if !self.snapshot.jobs.is_empty() && self.snapshot.jobs.iter().all(|job| job.tres.is_empty())
                 {
-                    return Err(format!("--weight {name}: what jobs ask for of each TRES is not known here: use a snapshot of the plugin with --from").into());
+                    return Err(format!("--weight {name}: the TRES that jobs request are not known here: use a snapshot of the \
+                     plugin with --from").into());
                 }
                 let old = self.snapshot.tres[at].weight.replace(weight).unwrap_or(0.0);
                 self.said.push(format!(
@@ -281,7 +282,7 @@ impl Changed {
         Ok(())
     }
 
-    /// A weight of slurm.conf; 0 where it is not set.
+    /// A weight of slurm.conf; 0 if it is not set.
     fn weight_of(&self, parameter: &str) -> f64 {
         self.snapshot.parameter(parameter).and_then(|weight| weight.trim().parse().ok()).unwrap_or(0.0)
     }
@@ -320,7 +321,7 @@ impl Changed {
         for at in self.find(&change.who)? {
             let association = &mut self.snapshot.associations[at];
             if association.parent == 0 {
-                return Err(format!("--shares: {} is the root, which shares with nobody", change.who).into());
+                return Err(format!("--shares: {} is the root, which has no siblings to share with", change.who).into());
             }
             let old = std::mem::replace(&mut association.shares, change.shares);
             let word = |shares| if shares == USE_PARENT { "parent".to_owned() } else { format!("{shares}") };
@@ -339,7 +340,7 @@ impl Changed {
         let is_reset = *amount == Amount::Is(0.0);
         if who.user.is_empty() && !is_reset {
             return Err(format!(
-                "--usage: usage of {who} is that of the users in it: name a user, or give 0"
+                "--usage: the usage of {who} comes from its users: name a user, or give 0"
             )
             .into());
         }
@@ -347,7 +348,7 @@ impl Changed {
             model.config.settings.as_ref().is_some_and(|ours| ours.usage_measure == UsageMeasure::Dominant);
         if is_dominant && !is_reset {
             return Err(
-                "--usage: with UsageMeasure=dominant it depends on what jobs used, so only 0 can be given"
+                "--usage: with UsageMeasure=dominant usage depends on the TRES of the jobs: give 0"
                     .into(),
             );
         }
@@ -358,7 +359,7 @@ impl Changed {
         let all = self.find(who)?;
         if all.len() > 1 && !is_reset {
             return Err(format!(
-                "--usage: {who} has an association for each of several partitions: only 0 can be given"
+                "--usage: {who} has associations for several partitions: give 0"
             )
             .into());
         }
@@ -373,8 +374,7 @@ impl Changed {
             let is_reset = is_reset || !in_windows && old + more <= 0.0;
             if !is_reset && association.dominant.is_some_and(|of_default| of_default + more < 0.0) {
                 return Err(format!(
-                    "--usage: only {} of the usage of {who} is in the default book, and which other book has less then is not said: take at most \
-                     that, or give 0",
+                    "--usage: only {} of the usage of {who} is in the default book: subtract at most that, or give 0",
                     numbers::usage(dominant)
                 ).into());
             }
@@ -404,7 +404,7 @@ impl Changed {
         let counts_itself = model.config.settings.as_ref().and_then(Points::configured);
         if counts_itself.is_some_and(|points| points.needs().targets) {
             self.remarks
-                .push("The plugin counts the usage for targets itself and stays.".to_owned());
+                .push("Usage for targets stays: the plugin counts it separately.".to_owned());
         }
         Ok(())
     }
@@ -450,7 +450,7 @@ impl Changed {
         let association = &self.snapshot.associations[top];
         if association.parent == 0 {
             return Err(
-                format!("--without-account: {account} is the root, without which there is nobody").into()
+                format!("--without-account: {account} is the root and cannot be removed").into()
             );
         }
         let (usage, dominant) = (association.usage, association.dominant.unwrap_or_default());
@@ -474,7 +474,7 @@ impl Changed {
         });
         self.submitted.retain(|id| left.contains(id));
         self.said.push(format!(
-            "There is no account {account}: {} and {} are taken out, with {} of usage.",
+            "Account {account} is removed, with {}, {} and {} of usage.",
             numbers::count(gone.len(), "association", "associations"),
             numbers::count(jobs, "waiting job", "waiting jobs"),
             numbers::usage(usage)
@@ -483,7 +483,7 @@ impl Changed {
     }
 }
 
-/// Whether the settings in force give points; `None` where they are not known.
+/// Whether the settings in force give points; `None` if they are not known.
 fn gives_points(model: &Model<'_>) -> Option<bool> {
     if model.config.algorithm != Algorithm::Multifactor2 {
         return Some(false);

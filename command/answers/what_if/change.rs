@@ -18,39 +18,39 @@ use crate::submission::JobOptions;
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[allow(clippy::doc_markdown)] // shown as help
 pub struct Changes {
-    /// Other shares, such as chem=30, ann@chem=5 or chem=parent
+    /// Change shares, such as chem=30, ann@chem=5 or chem=parent
     #[arg(long, value_name = "WHO=SHARES", value_delimiter = ',', help_heading = "Changes")]
     pub shares: Vec<ShareChange>,
-    /// Other usage, such as ann@chem=0, ann@chem=+1000h or chem=0; in seconds, or with m, h or d behind it
+    /// Change usage, such as ann@chem=0, ann@chem=+1000h or chem=0; in seconds, or with suffix m, h or d
     #[arg(long, value_name = "WHO=USAGE", value_delimiter = ',', help_heading = "Changes")]
     pub usage: Vec<UsageChange>,
-    /// An account that is not there yet, such as chem2=30, or chem2=30@science below another account than root
+    /// Add an account, such as chem2=30, or chem2=30@science below account science
     #[arg(long, value_name = "NAME=SHARES[@PARENT]", value_delimiter = ',', help_heading = "Changes")]
     pub new_account: Vec<NewAccount>,
-    /// A user that an account does not have yet, such as ann@chem=5
+    /// Add a user to an account, such as ann@chem=5
     #[arg(long, value_name = "USER@ACCOUNT=SHARES", value_delimiter = ',', help_heading = "Changes")]
     pub new_user: Vec<NewUser>,
-    /// A job that waits, otherwise than it is: as squeue shows it, then words of scontrol update in quotes, such as "1001 QOS=high
-    /// Nice=100"; QOS, Partition, Account, Nice, NumCPUs, NumNodes, TimeLimit, and hold and release
+    /// Change a waiting job: its id and words of scontrol update in quotes, such as "1001 QOS=high Nice=100"; QOS, Partition,
+    /// Account, Nice, NumCPUs, NumNodes, TimeLimit, hold and release
     #[arg(long = "job", value_name = "JOB CHANGES", help_heading = "Changes")]
     pub jobs: Vec<JobChange>,
-    /// Another half-life of usage, such as 14-0; usage as it is now stays, so give --at as well
+    /// Change the half-life of usage, such as 14-0; this affects only future decay, so give --at as well
     #[arg(long, value_name = "TIME", value_parser = half_life, help_heading = "Changes")]
     pub half_life: Option<u32>,
-    /// Other weights, such as fairshare=50000,age=1000; of age, assoc, fairshare, jobsize, partition, qos, or a TRES
+    /// Change weights, such as fairshare=50000,age=1000: age, assoc, fairshare, jobsize, partition, qos or a TRES
     #[arg(long = "weight", value_name = "NAME=WEIGHT", value_delimiter = ',', help_heading = "Changes")]
     pub weights: Vec<Weight>,
-    /// Another plugin: stock (with Fair Tree), classic (stock with NO_FAIR_TREE), or multifactor2 with the settings of --conf, else
+    /// Change the plugin: stock (with Fair Tree), classic (stock with NO_FAIR_TREE), or multifactor2 with the settings of --conf, else
     /// of PriorityParameters
     #[arg(long, value_name = "PLUGIN", hide_possible_values = true, help_heading = "Changes")]
     pub plugin: Option<Plugin>,
-    /// One more job, as options of sbatch in quotes, such as "-A chem -p gpu --gres=gpu:4 -t 1-0"
+    /// Add a job as if submitted: sbatch options in quotes, such as "-A chem -p gpu --gres=gpu:4 -t 1-0"
     #[arg(long = "submit", value_name = "OPTIONS", help_heading = "Changes", allow_hyphen_values = true)]
     pub submissions: Vec<JobOptions>,
-    /// The user who would submit; you by default
+    /// The submitting user [default: you]
     #[arg(long = "as", value_name = "USER", requires = "submissions", help_heading = "Changes")]
     pub submitter: Option<String>,
-    /// Without an account and all below it: their jobs and their usage are taken out
+    /// Remove an account and all below it, with their jobs and usage
     #[arg(
         long = "without-account",
         value_name = "ACCOUNTS",
@@ -122,7 +122,7 @@ impl FromStr for ShareChange {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        const ALLOWED: &str = "give who and how many, such as chem=30, ann@chem=5 or chem=parent";
+        const ALLOWED: &str = "give an account or user and its shares, such as chem=30, ann@chem=5 or chem=parent";
         let (who, shares) = text.rsplit_once('=').ok_or(ALLOWED)?;
         let shares = if shares.eq_ignore_ascii_case("parent") {
             USE_PARENT
@@ -156,7 +156,7 @@ impl FromStr for UsageChange {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         const ALLOWED: &str =
-            "give who and how much, such as ann@chem=0 or ann@chem=+1000h; s, m, h and d may stand behind the number";
+            "give a user or account and its usage, such as ann@chem=0 or ann@chem=+1000h; units are s, m, h and d";
         let (who, amount) = text.rsplit_once('=').ok_or(ALLOWED)?;
         let (number, seconds) = match amount.char_indices().next_back().ok_or(ALLOWED)? {
             (at, 's') => (&amount[..at], 1.0),

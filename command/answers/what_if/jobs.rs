@@ -43,8 +43,8 @@ pub enum JobValue {
     Release,
 }
 
-const ALLOWED: &str = "give a job and what is to be different, such as \"1001 QOS=high\"; of scontrol update these are known: QOS=, Partition=, Account=, \
-                       Nice=, NumCPUs=, NumNodes=, TimeLimit=, and the words hold and release";
+const ALLOWED: &str = "give a job and its changes, such as \"1001 QOS=high\"; allowed are QOS=, Partition=, Account=, \
+                       Nice=, NumCPUs=, NumNodes=, TimeLimit=, hold and release";
 
 impl FromStr for JobChange {
     type Err = Error;
@@ -137,7 +137,7 @@ impl Changed {
                 is_qos(snapshot, name)?;
                 let old = std::mem::replace(&mut snapshot.jobs[at].qos, name.clone());
                 if snapshot.entries.iter().any(|entry| entry.job == id && entry.qos != old) {
-                    return Err(format!("job {id} has several QOS: which of them is to be {name} cannot be said here").into());
+                    return Err(format!("job {id} has several QOS: it is ambiguous which one {name} replaces").into());
                 }
                 snapshot.entries.iter_mut().filter(|entry| entry.job == id).for_each(|entry| entry.qos.clone_from(name));
                 Ok(format!("QOS {name}, not {old}"))

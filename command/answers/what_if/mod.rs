@@ -38,10 +38,13 @@ use crate::output::{Described, Printout, Schema, Terminal};
 use crate::output::numbers::count;
 use crate::progress::Progress;
 
-/// Shows the queue before and after a change: who gains, who loses, how far
+/// Show the queue before and after a change, and the places that accounts and users gain or lose
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "With --conf the settings after the change are those of that file.\n\nExamples:\n  multifactor2 what-if --shares b=30\n  multifactor2 what-if --usage user2@c=0 --weight age=5000\n  multifactor2 what-if --plugin stock --html switch.html\n  multifactor2 what-if --new-account g=20 --new-user user2@g=1\n  multifactor2 what-if --job \"1001 Nice=100\" --job \"1002 hold\"\n  multifactor2 what-if --submit \"-A c -p main -c 8 -t 1-0\" --as user2 -P"
+    after_help = "With --conf, the settings after the change come from that file.\n\nExamples:\n  multifactor2 what-if --shares \
+     b=30\n  multifactor2 what-if --usage user2@c=0 --weight age=5000\n  multifactor2 what-if --plugin stock --html \
+     switch.html\n  multifactor2 what-if --new-account g=20 --new-user user2@g=1\n  multifactor2 what-if --job \"1001 Nice=100\" \
+     --job \"1002 hold\"\n  multifactor2 what-if --submit \"-A c -p main -c 8 -t 1-0\" --as user2 -P"
 )]
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
@@ -103,22 +106,22 @@ impl Arguments {
 pub struct WhatIf {
     /// What is different, one sentence each; empty for nothing.
     pub changes: Vec<String>,
-    /// What has to be known to understand the answer, and what cannot be known, one sentence each.
+    /// Remarks on the answer, and what cannot be known, one sentence each.
     pub remarks: Vec<String>,
     /// How priorities come about after the change.
     pub algorithm_after: Algorithm,
-    /// Why places are not known; `None` where they are.
+    /// Why places are not known; `None` if they are.
     pub unknown: Option<Unknown>,
     /// Kendall's tau of both orders, from 1 (the same) to -1 (the opposite); `None` for fewer than two places in both, or where
     /// places are not known.
     pub tau: Option<f64>,
-    /// Places of the queue that are in both and have another position; `None` where places are not known.
+    /// Places of the queue that are in both and have another position; `None` if places are not known.
     pub moved: Option<usize>,
     /// The places of both queues, in their order after the change, then those that are no longer there.
     pub rows: Vec<ChangeRow>,
-    /// Accounts with jobs in the queue, who gains most first.
+    /// Accounts with jobs in the queue, largest gain first.
     pub accounts: Vec<Group>,
-    /// Users with jobs in the queue, who gains most first.
+    /// Users with jobs in the queue, largest gain first.
     pub users: Vec<Group>,
     /// Associations whose standing is another.
     pub standings: Vec<StandingChange>,
@@ -127,9 +130,9 @@ pub struct WhatIf {
 /// A job in one of its partitions.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ChangeRow {
-    /// Its place in the whole queue before the change, from 1; `None` where it was not there, or places are not known.
+    /// Its place in the whole queue before the change, from 1; `None` if it was not there, or places are not known.
     pub position_before: Option<usize>,
-    /// The same after it; `None` where it is no longer there, or places are not known.
+    /// The same after it; `None` if it is no longer there, or places are not known.
     pub position_after: Option<usize>,
     /// How many places it moves forward; backward where it is negative.
     pub gain: Option<i64>,
@@ -170,9 +173,9 @@ pub struct Group {
     pub backward: usize,
     /// How far they move forward on average; backward where it is negative.
     pub mean: f64,
-    /// The largest move forward; 0 where none does.
+    /// The largest move forward; 0 if none does.
     pub furthest_forward: i64,
-    /// The largest move backward, as a negative number; 0 where none does.
+    /// The largest move backward, as a negative number; 0 if none does.
     pub furthest_backward: i64,
 }
 
@@ -263,7 +266,7 @@ fn differs(now: &Model<'_>, before: &Model<'_>) -> Option<String> {
     let others = now.iter().zip(&computed).filter(|(now, computed)| now.key != computed.key).count();
     (others > 0 || now.len() != computed.len()).then(|| {
         format!(
-            "'Before' is computed, too, as the next calculation of slurmctld has it: {} not as in its last one.",
+            "'Before' is computed for slurmctld's next calculation: {} not as in its last one.",
             count(others, "place of the queue is", "places of the queue are")
         )
     })

@@ -75,7 +75,7 @@ fn gaining(groups: &[Group], is_counted: impl Fn(f64) -> bool) -> String {
 
 fn of_groups(title: &str, name: &'static str, groups: &[Group]) -> Table {
     let mut table = Table::new(
-        &format!("{title}, who gains most first"),
+        &format!("{title}, largest gain first"),
         &[
             Column::text(name),
             Column::number("Places").about("Its places that are in both queues."),
@@ -106,7 +106,7 @@ fn of_groups(title: &str, name: &'static str, groups: &[Group]) -> Table {
 
 fn of_standings(changes: &[StandingChange]) -> Table {
     let mut table = Table::new(
-        "Shares, usage and factors that are others after the change",
+        "Shares, usage and factors that the change affects",
         &[
             Column::text("Account or user"),
             Column::text("Account"),

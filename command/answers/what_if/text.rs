@@ -29,9 +29,9 @@ impl Show for WhatIf {
                 rest(&mut page, all);
             }
         };
-        show("Accounts, who gains most first", groups("Account", &self.accounts), self.accounts.len());
-        show("Users, who gains most first", groups("User", &self.users), self.users.len());
-        show("Shares and usage that are others", standings(&self.standings), self.standings.len());
+        show("Accounts, largest gain first", groups("Account", &self.accounts), self.accounts.len());
+        show("Users, largest gain first", groups("User", &self.users), self.users.len());
+        show("Changed shares and usage", standings(&self.standings), self.standings.len());
         show("The queue after the change", queue, self.rows.len());
         if !self.remarks.is_empty() {
             page.ready("\n");
@@ -46,12 +46,12 @@ impl WhatIf {
     /// What matters most.
     pub(super) fn headline(&self) -> String {
         if self.changes.is_empty() {
-            return "Nothing is different: this is the queue as it is. See 'multifactor2 what-if --help' for what can be.".to_owned();
+            return "No change was given: this is the present queue. See 'multifactor2 what-if --help'.".to_owned();
         }
         let both = self.rows.iter().filter(|row| row.gain.is_some()).count();
         let mut line = match (&self.unknown, self.moved) {
             (Some(unknown), _) => format!("Priorities are as below. Places are not known: {}", unknown.sentence),
-            (None, None | Some(0)) => format!("No place of the queue moves, of {both}."),
+            (None, None | Some(0)) => format!("None of the {both} places in the queue moves."),
             (None, Some(moved)) => format!("{} of {both} in the queue.", count(moved, "place moves", "places move")),
         };
         if let Some(tau) = self.tau {

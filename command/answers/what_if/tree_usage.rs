@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::model::{config, Model};
 
 /// What can be said of usage in windows, with a change of who used how much.
-pub(super) const ONLY_MORE: &str = "--usage: with TreeUsage=window shares go by what was used in windows, not by RawUsage: give 0, or how much more \
-                                    is used in the current window, such as ann@chem=+1000h";
+pub(super) const ONLY_MORE: &str = "--usage: with TreeUsage=window shares use windows, not RawUsage: give 0, or additional usage \
+ in the current window, such as ann@chem=+1000h";
 
 impl Changed {
     /// Length, number and decay of the windows that shares use after the change.
@@ -31,7 +31,7 @@ impl Changed {
             (Some(_), None) => {
                 self.snapshot.tree_windows.clear();
                 self.snapshot.associations.iter_mut().for_each(|one| one.dominant = None);
-                self.remarks.push("Windows of usage count no more: shares go by other usage from then on.".to_owned());
+                self.remarks.push("Shares no longer use windows of usage.".to_owned());
             }
             (None, Some(after)) => self.begin_windows(after),
             (Some(before), Some(after)) => self.other_windows(before, after)?,
@@ -53,8 +53,8 @@ impl Changed {
             self.snapshot.tree_windows.push(row);
         }
         self.remarks.push(
-            "TreeUsage=window begins with what RawUsage is now, in the current window. It counts less when the next one begins: see later times \
-             with --at."
+            "TreeUsage=window starts with the present RawUsage in the current window. Its weight drops when the next window \
+             begins: see later times with --at."
                 .to_owned(),
         );
     }
@@ -71,8 +71,8 @@ impl Changed {
         let needed = if length == new_length { depth.min(new_depth) } else { depth };
         if told < needed {
             return Err(format!(
-                "--conf: TreeWindow, TreeDepth or TreeDecay are others there, and the snapshot tells {} of the {needed} windows that this depends on: \
-                 what shares go by then is not known",
+                "--conf: it changes TreeWindow, TreeDepth or TreeDecay, but the snapshot has {} of the {needed} windows needed to \
+                 compute shares",
                 if told == 0 { "none".to_owned() } else { format!("{told}") },
             )
             .into());
@@ -93,12 +93,12 @@ impl Changed {
             association.dominant = Some(counts.get(&association.id).copied().unwrap_or_default());
         }
         if length != new_length {
-            self.remarks.push("What was used in each window is spread evenly over its time, and falls into the new windows so.".to_owned());
+            self.remarks.push("The usage of each window is spread evenly over its time and then divided among the new windows.".to_owned());
         }
         let span = |length: i64, depth: usize| i128::from(length) * depth as i128;
         if span(new_length, new_depth) > span(length, depth) {
             self.remarks.push(
-                "What was used before the windows that count now is not kept: the oldest of the new ones are empty at first.".to_owned(),
+                "Usage before the present windows is not kept: the oldest new windows are empty at first.".to_owned(),
             );
         }
         Ok(())

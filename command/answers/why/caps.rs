@@ -31,21 +31,21 @@ pub struct CapExceeded {
     pub stops: bool,
     /// When there is room for the job.
     pub room: Room,
-    /// That in seconds since 1970, if nothing more is charged until then; `None` where there is no such time.
+    /// That in seconds since 1970, if nothing more is charged until then; `None` if there is no such time.
     pub free_at: Option<i64>,
 }
 
-/// When there is room beside a cap.
+/// When a job fits below a cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Room {
     /// From a time on.
     From,
-    /// At a time at the latest, as usage leaves with its windows.
+    /// At a time at the latest, because usage leaves with its windows.
     AtTheLatest,
     /// The job asks for more than the cap allows at all.
     TooLarge,
-    /// Never, as usage neither decays nor is reset.
+    /// Never, because usage neither decays nor is reset.
     Never,
     /// It depends on what others use.
     NotKnown,
@@ -155,17 +155,17 @@ impl CapExceeded {
     pub fn when(&self) -> String {
         let at = self.free_at.map_or_else(String::new, time);
         match self.room {
-            Room::From => format!("If nothing more is charged to it, there is room for the job from {at} on."),
+            Room::From => format!("Without further charges the job fits from {at} on."),
             Room::AtTheLatest => {
-                format!("If nothing more is charged to it, there is room for the job on {at} at the latest.")
+                format!("Without further charges the job fits by {at}.")
             }
             Room::TooLarge => {
-                "The job asks for more than the cap allows at all: a shorter time limit or a smaller request may fit.".to_owned()
+                "The job requests more than the whole cap: a shorter time limit or a smaller request may fit.".to_owned()
             }
             Room::Never => {
-                "Usage neither decays enough nor is it reset: there is no room for the job until the cap is raised.".to_owned()
+                "Usage does not decay enough and is not reset: the job does not fit unless the cap is raised.".to_owned()
             }
-            Room::NotKnown => "When there is room depends on what others use: it is not known.".to_owned(),
+            Room::NotKnown => "When the job fits depends on the usage of others and is not known.".to_owned(),
         }
     }
 }

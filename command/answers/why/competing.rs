@@ -30,11 +30,11 @@ pub struct Sharing {
 pub(super) struct Elsewhere {
     /// Jobs before it, in whatever partition.
     pub jobs: usize,
-    /// Those that may take its nodes, and in how many partitions; `None` where it is not known which nodes partitions have.
+    /// Those that may take its nodes, and in how many partitions; `None` if it is not known which nodes partitions have.
     pub sharing: Option<(usize, Vec<Sharing>)>,
 }
 
-/// The nodes of a partition; `None` where they are not told.
+/// The nodes of a partition; `None` if they are not told.
 fn nodes(model: &Model<'_>, name: &str) -> Option<BTreeSet<String>> {
     let partition = model.snapshot.partitions.iter().find(|partition| partition.name == name)?;
     hosts::names(&partition.nodes).filter(|nodes| !nodes.is_empty())

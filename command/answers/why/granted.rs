@@ -15,13 +15,13 @@ pub struct GrantExceeded {
     pub of: String,
     /// The unit, such as `cpu`.
     pub unit: String,
-    /// Since when, in seconds since 1970; `None` where that is not known.
+    /// Since when, in seconds since 1970; `None` if that is not known.
     pub since: Option<i64>,
-    /// What was used in the period; `None` where no line holds at the time.
+    /// What was used in the period; `None` if no line holds at the time.
     pub used: Option<f64>,
     /// What may be used in it.
     pub usable: Option<f64>,
-    /// When the next period begins, or the next line; `None` where there is none.
+    /// When the next period begins, or the next line; `None` if there is none.
     pub next: Option<i64>,
     /// The job does not start (`Beyond=block`).
     pub stops: bool,
@@ -53,7 +53,7 @@ impl GrantExceeded {
     /// In words, as what a job is beyond.
     pub fn in_words(&self) -> String {
         let (Some(used), Some(usable)) = (self.used, self.usable) else {
-            return format!("the grant of {}: none of its lines holds now", self.of);
+            return format!("the grant of {}: none of its lines is in force now", self.of);
         };
         let since = self.since.map_or_else(String::new, |since| format!(" since {}", time(since)));
         format!(
@@ -70,7 +70,7 @@ impl GrantExceeded {
         match (self.next, self.used) {
             (Some(next), Some(_)) => format!("The next period begins on {}.", time(next)),
             (Some(next), None) => format!("The next one begins on {}.", time(next)),
-            (None, _) => "There is no later one: until an administrator grants more, it stays so.".to_owned(),
+            (None, _) => "There is no later one: only an administrator can grant more.".to_owned(),
         }
     }
 }

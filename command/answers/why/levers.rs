@@ -16,7 +16,7 @@ pub struct Lever {
     pub what: String,
     /// How much more priority that is.
     pub gain: f64,
-    /// The place in the partition that follows, from 1, if no other priority changes meanwhile; `None` where places are not known.
+    /// The place in the partition that follows, from 1, if no other priority changes meanwhile; `None` if places are not known.
     pub rank: Option<usize>,
 }
 
@@ -57,7 +57,7 @@ pub fn of(
             levers.push(Lever { what, gain, rank });
         }
     };
-    let goes = if model.tree.windows.is_some() { "is in no window any more" } else { "decays to nothing" };
+    let goes = if model.tree.windows.is_some() { "leaves all windows" } else { "decays to nothing" };
     if let Some(cost) = own_usage {
         add(
             format!("The usage of your own association {goes}."),
@@ -78,7 +78,7 @@ pub fn of(
         let left = f64::from(weights.age) - addends.age;
         let waited = model.at.saturating_sub(job.accrue).max(0);
         let missing = i64::from(model.config.factors.max_age).saturating_sub(waited).max(0);
-        add(format!("It waits {} more, until AGE has all of its weight.", span(missing)), left);
+        add(format!("It waits {} longer, until AGE reaches its full weight.", span(missing)), left);
     }
     if addends.nice > 0.0 {
         add(format!("Its nice value is set to 0: 'scontrol update JobId={} Nice=0'.", job.id), addends.nice);

@@ -24,7 +24,7 @@ pub struct LimitInForce {
     pub limit: f64,
     /// How much is used; `None` for a limit of a single job.
     pub used: Option<f64>,
-    /// Who uses most of it, at most five; none where that is not told.
+    /// The largest users of it, at most five; empty if unknown.
     pub most: Vec<UsedBy>,
 }
 
@@ -51,7 +51,7 @@ impl LimitInForce {
     }
 }
 
-/// The limits that a field may mean, from the root down, of what can be seen; `None` where nobody told limits.
+/// The limits that a field may mean, from the root down, of what can be seen; `None` if nobody told limits.
 fn of(model: &Model<'_>, texts: &Texts, job: usize, field: &Field) -> Option<Vec<LimitInForce>> {
     let text = texts.texts.get(commands::ASSOCIATIONS)?;
     let told = limits::limits(text);
@@ -140,7 +140,7 @@ fn add(
     }
 }
 
-/// What those right below an association use; none where not all of them are told.
+/// What those right below an association use; none if not all of them are told.
 fn below(model: &Model<'_>, told: &Limits, id: u32, key: &str) -> Vec<UsedBy> {
     let all = model.snapshot.associations.iter().zip(0..).filter(|(row, _)| row.parent == id);
     let one = |(row, place): (&Association, usize)| {
@@ -155,7 +155,7 @@ impl super::Why {
     pub(super) fn look_at_limits(&mut self, model: &Model<'_>, texts: Option<&Texts>, job: usize) {
         let Some(field) = field(&model.snapshot.jobs[job].reason) else { return };
         let Some(limits) = texts.and_then(|texts| of(model, texts, job, &field)) else {
-            self.details.push("Which limit that is, and how much of it is used, was not asked or not answered.".to_owned());
+            self.details.push("The limit and its usage are not known: Slurm was not asked or did not answer.".to_owned());
             return;
         };
         let may_hide = !field.is_of_qos && model.snapshot.about.partial_tree;
@@ -164,7 +164,7 @@ impl super::Why {
                 "The limit is one of {} or an account above, which PrivateData=usage hides.",
                 self.account
             )),
-            (true, false) => self.details.push("'scontrol show assoc_mgr' tells no limit of that kind now.".to_owned()),
+            (true, false) => self.details.push("'scontrol show assoc_mgr' shows no limit of that kind now.".to_owned()),
             (false, true) => self.details.push("Limits of accounts above may be hidden.".to_owned()),
             (false, false) => {}
         }

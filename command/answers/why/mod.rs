@@ -45,7 +45,7 @@ pub use path::{competitor, parting, Competitor, Level};
 pub use terms::Term;
 pub use users::Users;
 
-/// Says why a job has its priority and its place; of two jobs, which comes first and why; without a job, each of your own in a row
+/// Explain a job's priority and place; compare two jobs or two users; without a job, list your own
 #[derive(Clone, Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  multifactor2 why\n  multifactor2 why 1001\n  multifactor2 why 1001 --place --long\n  multifactor2 why 1001 1002\n  multifactor2 why -j 1001,1002\n  multifactor2 why --user user2 user5"
@@ -53,23 +53,23 @@ pub use users::Users;
 #[group(skip)]
 #[allow(missing_docs, clippy::doc_markdown)] // shown as help
 pub struct Arguments {
-    /// The job as squeue shows it, such as 123, 123_4, 123_[5-9%2] or 123+1; your own jobs where there is none
+    /// The job as squeue shows it, such as 123, 123_4, 123_[5-9%2] or 123+1 [default: all of yours]
     pub job: Option<String>,
-    /// A second job, to compare the first with
+    /// A second job to compare with the first
     pub other: Option<String>,
-    /// These jobs, each in a row
+    /// These jobs, one per row
     #[arg(short, long = "jobs", value_name = "LIST", conflicts_with = "job")]
     pub jobs: Option<String>,
-    /// Two users instead of jobs, each as USER or USER@ACCOUNT: who comes first, where they differ, when it turns
+    /// Compare two users, each as USER or USER@ACCOUNT: which comes first, where they differ, and when that changes
     #[arg(long = "user", value_names = ["USER", "USER"], num_args = 2, conflicts_with_all = ["job", "jobs", "long", "place"])]
     pub users: Vec<String>,
-    /// Everything about the job: each addend with its formula, the way from the root, what would change it most
+    /// Show all details: each addend with its formula, the path from the root, what would change the priority most
     #[arg(long, requires = "job", conflicts_with = "other")]
     pub long: bool,
-    /// Ask Slurm for all jobs, to know the place; a snapshot of the plugin has it anyway
+    /// Ask Slurm for all jobs to find the place; a snapshot of the plugin always has it
     #[arg(long)]
     pub place: bool,
-    /// Writes a page for a browser: one file that needs no network
+    /// Write an HTML page: one file that needs no network
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub html: Option<PathBuf>,
     #[command(flatten)]
@@ -204,29 +204,29 @@ pub struct Why {
     pub details: Vec<String>,
     /// Why Slurm says that it waits.
     pub reason: Reason,
-    /// Where that is a limit: those of its kind that are set and can be seen, from the root down.
+    /// If that is a limit: the visible limits of its kind, from the root down.
     pub limits: Vec<LimitInForce>,
     /// The caps of `Target` lines that it goes beyond; none where points are not computed here.
     pub caps: Vec<CapExceeded>,
-    /// The grants that it is beyond; none where the plugin's snapshot is not there.
+    /// The grants that it is beyond; none if the plugin's snapshot is not there.
     pub grants: Vec<GrantExceeded>,
-    /// Its places in the queue, the first one first; none where it is not in the queue, or places are not known.
+    /// Its places in the queue, the first one first; none if it is not in the queue, or places are not known.
     pub places: Vec<QueuePlace>,
-    /// Why its places are not known; `None` where they are, or it is not in the queue.
+    /// Why its places are not known; `None` if they are, or it is not in the queue.
     pub unknown: Option<Unknown>,
-    /// The priority that the queue goes by; 0 where the job is held. Higher comes sooner.
+    /// The priority that the queue uses; 0 if the job is held. Higher comes first.
     pub priority: u32,
-    /// What that is the sum of, in the order of addition; none where it is set by hand, or the job is held.
+    /// What that is the sum of, in the order of addition; none if it is set by hand, or the job is held.
     pub terms: Vec<Term>,
-    /// What the sum lacks of the priority, and why; `None` where it lacks nothing.
+    /// What the sum lacks of the priority, and why; `None` if it lacks nothing.
     pub lacks: Option<Lacks>,
-    /// The book whose shares and usage count, that of its first place; `None` where there are no books.
+    /// The book whose shares and usage count, that of its first place; `None` if there are no books.
     pub book: Option<String>,
     /// From the root down to the association of the job, in that book.
     pub path: Vec<Level>,
     /// Its fair-share factor, from 0 to 1, where it is computed here.
     pub fair_share: Option<f64>,
-    /// What the usage of its own association takes from the factor, from 0 to 1, where that is computed here.
+    /// By how much the usage of its own association lowers the factor, from 0 to 1, if that is computed here.
     pub cost_of_own_usage: Option<f64>,
     /// What would change the priority most, the largest first.
     pub levers: Vec<Lever>,
@@ -244,7 +244,7 @@ pub enum ReasonKind {
     Held,
     /// Its time has not come, or it depends on another job.
     NotEligible,
-    /// A limit or something else that free nodes do not help against.
+    /// A limit or another obstacle that free nodes do not remove.
     Obstacle,
     /// Its priority was set by hand.
     SetByHand,
@@ -286,7 +286,7 @@ pub struct QueuePlace {
     pub of: usize,
     /// How many jobs come before it in the whole queue that are not before it in the partition.
     pub elsewhere: usize,
-    /// How many of these are in partitions that share nodes with its own; `None` where it is not known which nodes partitions have.
+    /// How many of these are in partitions that share nodes with its own; `None` if it is not known which nodes partitions have.
     pub competing: Option<usize>,
     /// Those partitions, most jobs first.
     pub sharing: Vec<Sharing>,

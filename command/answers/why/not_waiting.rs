@@ -85,7 +85,7 @@ pub(super) fn answered(model: &Model<'_>, texts: &Texts) -> Result<(), Error> {
     }
     let Some(why) = texts.manifest.failed.get(commands::QUEUE) else { return Ok(()) };
     Err(Problem::new(
-        format!("squeue gave no answer ({why}), so nothing is known of the job"),
+        format!("squeue gave no answer ({why}), so nothing is known about the job"),
         "see 'scontrol ping' and 'sdiag', and try again later, perhaps with a longer --timeout",
     )
     .into())
@@ -101,17 +101,17 @@ fn sentence(model: &Model<'_>, queue: Option<&WholeQueue>, job: &Listed, name: &
             || format!("squeue says {}", job.state),
             |(_, how)| (*how).to_owned(),
         );
-        return format!("Job {name} has ended at {}: {how}.", time(job.end));
+        return format!("Job {name} ended at {}: {how}.", time(job.end));
     }
     let verb = match job.state.as_str() {
-        "S" | "ST" => "is suspended; it started",
-        "CG" => "is ending; it ran",
-        "CF" => "starts: its nodes are made ready",
-        _ => "runs",
+        "S" | "ST" => "is suspended; it started at",
+        "CG" => "is completing; it started at",
+        "CF" => "has been configuring its nodes since",
+        _ => "has been running since",
     };
     let partition = job.partitions.first().map_or("", String::as_str);
     let mut text =
-        format!("Job {name} {verb} since {} in partition {partition}, with priority {}.", time(job.start), job.priority);
+        format!("Job {name} {verb} {} in partition {partition}, with priority {}.", time(job.start), job.priority);
     // Who waited then and is before it now; not who came later.
     if let Some(queue) = queue {
         let above = queue.slots.iter().filter(|slot| {
@@ -123,8 +123,8 @@ fn sentence(model: &Model<'_>, queue: Option<&WholeQueue>, job: &Listed, name: &
             let (jobs, wait, have) = if above == 1 { ("job", "waits", "has") } else { ("jobs", "wait", "have") };
             let _ = write!(
                 text,
-                " {above} {jobs} that waited in its partition when it started still {wait} and {have} a higher priority now: it was \
-                 started into a gap, or theirs rose since."
+                " {above} {jobs} that waited in its partition when it started still {wait} and {have} a higher priority now: it \
+                 was started in a gap, or their priority rose since."
             );
         }
     }
@@ -133,5 +133,5 @@ fn sentence(model: &Model<'_>, queue: Option<&WholeQueue>, job: &Listed, name: &
 
 fn unknown(model: &Model<'_>, name: &str) -> String {
     let hidden = if model.snapshot.is_private("jobs") { ", or PrivateData=jobs hides it from you" } else { "" };
-    format!("slurmctld does not know job {name}{hidden}: one that has ended is forgotten after MinJobAge, see 'sacct -j {name}'")
+    format!("slurmctld does not know job {name}{hidden}. It forgets ended jobs after MinJobAge: see 'sacct -j {name}'")
 }

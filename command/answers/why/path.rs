@@ -26,7 +26,7 @@ pub struct Level {
     pub shares_norm: f64,
     /// Raw usage.
     pub usage: f64,
-    /// What shares go by instead, with `TreeUsage=window`: the usage in its windows, each as it counts, in seconds times billing.
+    /// With `TreeUsage=window`, the usage for shares: the weighted usage of its windows, in seconds times billing.
     pub window_usage: Option<f64>,
     /// U: its part of all usage, from 0 to 1.
     pub usage_norm: f64,
@@ -38,7 +38,7 @@ pub struct Level {
     pub tickets: Option<f64>,
     /// The part of its parent's tickets, from 0 to 1.
     pub level_share: Option<f64>,
-    /// How many compete on this level, itself among them where it does; `None` where not all jobs and associations are known.
+    /// How many compete on this level, itself among them where it does; `None` if not all jobs and associations are known.
     pub competing: Option<usize>,
     /// Those with the most tickets, without itself; with the highest F where there are no tickets.
     pub competitors: Vec<Competitor>,
@@ -115,7 +115,7 @@ pub fn competitor(model: &Model<'_>, place: usize, book: BookAt) -> Competitor {
     }
 }
 
-/// Where the ways to two associations part: the one above both, and the two below it; `None` where one is the other, or is above it.
+/// Where the ways to two associations part: the one above both, and the two below it; `None` if one is the other, or is above it.
 pub fn parting(model: &Model<'_>, a: usize, b: usize) -> Option<(usize, usize, usize)> {
     let (a, b) = (model.tree.path(a), model.tree.path(b));
     let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();

@@ -13,7 +13,7 @@ use crate::output::numbers::{count, number, ordinal, span};
 const SMALLER: &str = "A shorter time limit or a smaller request can let it start in a gap.";
 
 /// What its user can do where a cap keeps a job from starting.
-const BELOW: &str = "Wait, or ask for less: jobs that fit below the cap start.";
+const BELOW: &str = "Wait or request less: jobs that fit below the cap can start.";
 
 impl Why {
     pub(super) fn dominant(&self, model: &Model<'_>, job: usize) -> String {
@@ -34,17 +34,17 @@ impl Why {
                     .map(|cap| format!("{}. {}", cap.in_words(), cap.when()))
                     .or_else(|| grant().map(|grant| format!("{}. {}", grant.in_words(), grant.when())))
                     .unwrap_or_else(|| "a cap that its administrator has set".to_owned());
-                format!("Job {} does not start, as it is beyond {}.", self.job, cap.trim_end_matches('.'))
+                format!("Job {} does not start, because it is beyond {}.", self.job, cap.trim_end_matches('.'))
             }
             (ReasonKind::Obstacle, _) => {
-                format!("Job {} waits for something that a higher priority cannot change. {sentence}", self.job)
+                format!("A higher priority does not help job {}. {sentence}", self.job)
             }
             (ReasonKind::SetByHand, Some(place)) => format!(
-                "The priority of job {} was set by hand to {}: nothing else counts. It is {} of {} in partition {}.",
+                "The priority of job {} was set by hand and stays {}. It is {} of {} in partition {}.",
                 self.job, place.priority, ordinal(place.rank), place.of, place.partition
             ),
             (ReasonKind::SetByHand, None) => format!(
-                "The priority of job {} was set by hand to {}: nothing else counts.{}",
+                "The priority of job {} was set by hand and stays {}.{}",
                 self.job, self.priority, self.no_place()
             ),
             (ReasonKind::Waits, _) => format!(
@@ -56,12 +56,12 @@ impl Why {
                 let sentence = match (self.waits_for_room(), place.competing) {
                     (false, _) => sentence.clone(),
                     (true, Some(0)) => {
-                        "The scheduler looks at it first, so it starts as soon as there is room for it.".to_owned()
+                        "The scheduler considers it first: it starts as soon as there is room.".to_owned()
                     }
                     (true, Some(jobs)) => competing::sentence(jobs, &place.sharing),
                     (true, None) => format!(
-                        "Before it in the whole queue: {} of other partitions. Those whose partitions share nodes with {} can take these \
-                         first.",
+                        "Ahead of it in the whole queue: {} of other partitions. Those whose partitions share nodes with {} can \
+                         take these nodes first.",
                         count(place.elsewhere, "job", "jobs"),
                         place.partition
                     ),
@@ -103,7 +103,7 @@ impl Why {
         } else if most.part < 0.1 {
             let accounts = count(place.ahead.len(), "account", "accounts");
             return format!(
-                "; the {before} before it belong to {accounts}, none of which has a tenth of them"
+                "; the {before} before it belong to {accounts}, each with less than a tenth of them"
             );
         } else {
             format!("; {} of the {before} before it belong to account {}", most.jobs, most.account)
@@ -123,7 +123,7 @@ impl Why {
         {
             let decay = match (&model.tree.windows, model.config.half_life) {
                 (Some(windows), _) => format!(
-                    " in {} of {}, each {} of the next younger one,",
+                    " in {} of {}, each weighted {} of the next newer one,",
                     count(windows.depth(), "window", "windows"),
                     span(windows.length()),
                     number(windows.decay())
@@ -133,7 +133,7 @@ impl Why {
             };
             let whose = model.jobs[job].association.map(|association| association_name(model, association));
             details.push(format!(
-                "Usage of {}{decay} takes {} of the scale from 0 to 1: the fair-share factor is {}.",
+                "Usage of {}{decay} lowers the fair-share factor by {}, to {}.",
                 whose.unwrap_or_default(),
                 number(cost),
                 number(factor)
@@ -173,7 +173,7 @@ impl Why {
         let start = model.snapshot.jobs[job].start;
         if start > model.at && (self.unknown.is_some() || !self.places.is_empty()) {
             details.push(format!(
-                "Backfill expects it to start at {}; that changes with every job that ends early or is submitted.",
+                "Backfill expects it to start at {}; every job that ends early or is submitted can change that.",
                 crate::output::numbers::time(start)
             ));
         }
@@ -186,8 +186,8 @@ impl Why {
         let partition = self.places.first().map_or(&record.partition, |place| &place.partition);
         model.closed_partition(model.book_in(job, partition))?;
         Some(format!(
-            "By fair-share it competes only with jobs that partition {partition}, its nodes or a reservation keep from starting there, \
-             so that their order is right when they may start."
+            "Fair-share ranks it only among jobs that partition {partition}, its nodes or a reservation keep from starting, so \
+             their order is right once they can start."
         ))
     }
 
@@ -197,7 +197,7 @@ impl Why {
         let named = self.caps.iter().position(|cap| is_stopped && cap.stops);
         let others = self.caps.iter().enumerate().filter(|(at, _)| Some(*at) != named);
         let others = others.map(|(_, cap)| {
-            let follows = if is_stopped { "It is also beyond" } else { "It comes last, as it is beyond" };
+            let follows = if is_stopped { "It is also beyond" } else { "It comes last, because it is beyond" };
             format!("{follows} {}. {}", cap.in_words(), cap.when())
         });
         others.collect()
@@ -212,8 +212,8 @@ impl Why {
         let others = others.map(|(_, grant)| {
             let follows = match (is_stopped, grant.is_last) {
                 (true, _) => "It is also beyond",
-                (false, true) => "It comes last, as it is beyond",
-                (false, false) => "It has no points of a grant, as it is beyond",
+                (false, true) => "It comes last, because it is beyond",
+                (false, false) => "It gets no points from a grant, because it is beyond",
             };
             format!("{follows} {}. {}", grant.in_words(), grant.when())
         });
@@ -227,11 +227,11 @@ impl Why {
         let line = lines.iter().find(|line| line.name.eq_ignore_ascii_case(book));
         Some(match line {
             Some(line) => format!(
-                "Fair-share is that of book {book}: what was used in {} {} counts, and nothing else.",
+                "Fair-share is that of book {book}: only usage in {} {} counts.",
                 if line.partitions.len() == 1 { "partition" } else { "partitions" },
                 line.partitions.join(", ")
             ),
-            None => "Fair-share is that of the default book: what was used in partitions of other books does not count."
+            None => "Fair-share is that of the default book: usage in partitions of other books does not count."
                 .to_owned(),
         })
     }
@@ -249,7 +249,7 @@ impl Why {
         if matches!(self.kind, ReasonKind::Behind | ReasonKind::SetByHand | ReasonKind::Waits) {
             if model.snapshot.jobs[job].limit.is_none() {
                 next.push(
-                    "The job was submitted without a time limit. With one near what it needs, backfill can start it in a gap: \
+                    "The job has no time limit. A limit close to its run time lets backfill start it in a gap: \
                      'scontrol update JobId=JOBID TimeLimit=T'."
                         .replace("JOBID", &id.to_string()),
                 );
@@ -276,7 +276,7 @@ pub(super) fn decides(model: &Model<'_>, queue: &WholeQueue, at: usize) -> Vec<S
     }
     for (step, jobs) in whatever {
         let jobs = count(jobs, "job is", "jobs are");
-        details.push(format!("{jobs} before it whatever the priority: {}.", step.described()));
+        details.push(format!("{jobs} before it regardless of priority: {}.", step.described()));
     }
     let own = model.addends_of(slot);
     let by_priority: Vec<[f64; 9]> = before
@@ -292,7 +292,7 @@ pub(super) fn decides(model: &Model<'_>, queue: &WholeQueue, at: usize) -> Vec<S
     let largest = (0..9).max_by(|a, b| means[*a].total_cmp(&means[*b])).filter(|at| means[*at] > 0.0);
     if let Some(largest) = largest {
         details.push(format!(
-            "What lifts those with a higher priority most is {}: on average they have {} more of it.",
+            "Jobs with a higher priority gain most from {}: on average {} more.",
             Addends::NAMES[largest],
             number(means[largest])
         ));

@@ -16,7 +16,7 @@ use crate::output::{Page, Table, Terminal};
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Several {
-    /// Why places are not known; `None` where they are.
+    /// Why places are not known; `None` if they are.
     pub unknown: Option<Unknown>,
     /// The jobs, in the order of their ids, or as they were asked for.
     pub jobs: Vec<OneOfSeveral>,
@@ -31,13 +31,13 @@ pub struct OneOfSeveral {
     pub id: u32,
     /// What kind of reason dominates.
     pub kind: ReasonKind,
-    /// Its place in the partition where it comes first, from 1; `None` where places are not known, or it has none.
+    /// Its place in the partition where it comes first, from 1; `None` if places are not known, or it has none.
     pub rank: Option<usize>,
     /// How many wait in that partition.
     pub of: Option<usize>,
     /// That partition.
     pub partition: Option<String>,
-    /// Its priority; 0 where it is held.
+    /// Its priority; 0 if it is held.
     pub priority: u32,
     /// What that is the sum of.
     pub terms: Vec<Term>,
@@ -171,7 +171,7 @@ impl Several {
             page.about(&about.in_words());
             return page;
         }
-        page.headline(&format!("{}. Higher priority comes sooner.", count(self.jobs.len(), "job", "jobs")));
+        page.headline(&format!("{}. Higher priority comes first.", count(self.jobs.len(), "job", "jobs")));
         page.table(&table.without_unknown(), !printed.noheader);
         if let Some(unknown) = &self.unknown {
             page.paragraph(&format!("Places are not known: {}", unknown.sentence));

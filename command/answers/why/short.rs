@@ -38,10 +38,10 @@ pub(super) fn show(why: &Why, about: &About, terminal: Terminal) -> String {
     let notes = about.hidden.len() + about.notes.len() + why.differences.len();
     let notes = match notes {
         0 => String::new(),
-        some => format!(", {} on what is not known or differs", count(some, "note", "notes")),
+        some => format!(", with {} on unknown or differing numbers", count(some, "note", "notes")),
     };
     if !matches!(why.kind, ReasonKind::Runs | ReasonKind::Ended) {
-        page.paragraph(&format!("All of it{notes}: multifactor2 why --long {}", why.job));
+        page.paragraph(&format!("Details{notes}: multifactor2 why --long {}", why.job));
     }
     page.finish()
 }
@@ -107,7 +107,7 @@ fn line(why: &Why, terms: &[&Term], left: usize) -> String {
         let _ = write!(line, " + {left} smaller");
     }
     if why.lacks.is_some() {
-        line += " + what is not known";
+        line += " + an unknown part";
     }
     line
 }

@@ -15,13 +15,13 @@ use crate::output::numbers::{addend, number, span};
 pub struct Term {
     /// By the name of sprio's column.
     pub name: String,
-    /// How the factor comes about.
+    /// How the factor is computed.
     pub formula: String,
-    /// The same with numbers; empty where they are not known.
+    /// The same with numbers; empty if they are not known.
     pub numbers: String,
-    /// The factor; `None` where there is none.
+    /// The factor; `None` if there is none.
     pub factor: Option<f64>,
-    /// The weight of slurm.conf; `None` where there is none.
+    /// The weight of slurm.conf; `None` if there is none.
     pub weight: Option<f64>,
     /// Their product: what is added to the priority.
     pub product: f64,
@@ -31,7 +31,7 @@ pub struct Term {
     pub of: Vec<String>,
 }
 
-/// The addends of a job in one of its entries: none where the priority is not a sum.
+/// The addends of a job in one of its entries: none if the priority is not a sum.
 pub fn of(model: &Model<'_>, job: usize, entry: Option<usize>, book: BookAt) -> Vec<Term> {
     let rank = &model.jobs[job];
     let addends = rank.addends(entry, model.recomputed);
@@ -66,14 +66,14 @@ pub fn lacks(model: &Model<'_>, job: usize, terms: &[Term], priority: u32) -> Op
     }
     let record = &model.snapshot.jobs[job];
     let sentence = if !record.is_computed && !model.recomputed {
-        "sprio does not show this job: it leaves out those whose time has not come. JOBSIZE, TRES and what else is not known here is not in \
-         the sum."
+        "sprio leaves out jobs whose begin time has not come, such as this one. The sum lacks JOBSIZE, TRES and whatever else is \
+         not known here."
     } else if model.config.increase_only && amount > 0.0 {
         "PriorityFlags=INCR_ONLY keeps the number of an earlier calculation while it is higher."
     } else if amount.abs() < 1.0 + ROUNDED {
         "sprio shows whole numbers: each addend may be off by a half."
     } else {
-        "Slurm shows addends that do not make up this number: one of them was calculated at another time."
+        "The addends that Slurm shows do not add up to this number: one of them is from another calculation."
     };
     Some(Lacks { amount: finite(amount), sentence: sentence.to_owned() })
 }
@@ -122,8 +122,8 @@ fn fair_share(model: &Model<'_>, job: usize, book: BookAt) -> (String, String) {
         Algorithm::Multifactor2 => {
             let scale = model.config.settings.as_ref().map(|settings| settings.fair_share_scale);
             let formula = match scale {
-                Some(FairShareScale::Log) => "1 + log10(tickets / most tickets of who waits) / 6, at least 0",
-                _ => "tickets / most tickets of who waits",
+                Some(FairShareScale::Log) => "1 + log10(tickets / most tickets of those waiting) / 6, at least 0",
+                _ => "tickets / most tickets of those waiting",
             };
             (formula.to_owned(), tickets(model, job, book).unwrap_or_default())
         }

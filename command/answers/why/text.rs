@@ -37,12 +37,12 @@ impl Paged for Why {
             let is_classic = about.algorithm == Algorithm::Classic;
             page.table(&path(&self.path, is_classic), true);
             if self.path.iter().any(|level| level.window_usage.is_some()) {
-                page.item("Usage is that of the windows that shares go by (TreeUsage=window), not RawUsage as sshare shows it.");
+                page.item("Usage is that of the share windows (TreeUsage=window), not RawUsage as in sshare.");
             }
             self.path.iter().filter_map(competitors).for_each(|line| page.item(&line));
         }
         if !self.levers.is_empty() {
-            page.title("What would change it most");
+            page.title("What would change the priority most");
             for lever in &self.levers {
                 let place = lever.rank.map_or_else(String::new, |rank| {
                     format!(": {} in the partition, if no other priority changes meanwhile", ordinal(rank))
@@ -172,16 +172,16 @@ pub(super) fn differences(page: &mut Page, differences: &[Difference]) {
     if differences.is_empty() {
         return;
     }
-    page.title("Where Slurm shows other numbers");
+    page.title("Where Slurm's numbers differ");
     for difference in differences {
         let place =
             difference.partition.as_ref().map_or_else(String::new, |name| format!(" in partition {name}"));
         let believe = match difference.believe {
             Believe::Shown => "Believe Slurm.",
-            Believe::ComputedFromNextCycle => "Believe Slurm now, and the computed one from then on.",
+            Believe::ComputedFromNextCycle => "Trust Slurm's number now and the computed one after that.",
         };
         page.item(&format!(
-            "{}{place}: Slurm shows {}, computed is {}. {} {believe}",
+            "{}{place}: Slurm shows {}, the computed number is {}. {} {believe}",
             difference.what,
             addend(difference.shown),
             addend(difference.computed),

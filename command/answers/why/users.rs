@@ -19,24 +19,24 @@ use multifactor2_core::books::BookAt;
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Users {
-    /// Who has the higher factor, as user@account.
+    /// The user with the higher factor, as user@account.
     pub first: String,
     /// The other.
     pub second: String,
-    /// The factor of the next job of the first, from 0 to 1; `None` where it is not known.
+    /// The factor of the next job of the first, from 0 to 1; `None` if it is not known.
     pub factor_first: Option<f64>,
     /// That of the other.
     pub factor_second: Option<f64>,
     /// The answer in plain language.
     pub sentence: String,
-    /// The association above both at the first level at which they differ; empty where there is none.
+    /// The association above both at the first level at which they differ; empty if there is none.
     pub above: String,
     /// What is below it on the way to the first, and to the second.
     pub parts: Option<(Competitor, Competitor)>,
     /// In how many seconds the second has the higher factor, if its user runs nothing from now on and all others keep their usage; `None` where
     /// that is never, not before usage is reset, or not known.
     pub turns: Option<i64>,
-    /// What is not known, or has to be known to understand it, one sentence each.
+    /// Remarks, and what is not known, one sentence each.
     pub remarks: Vec<String>,
 }
 
@@ -59,9 +59,9 @@ fn place(model: &Model<'_>, who: &str) -> Result<usize, Error> {
     }
     // Beside those for single partitions there may be one for all others.
     let chosen = fits.iter().find(|row| row.partition.is_empty() || fits.len() == 1).ok_or_else(|| {
-        format!("{who} has an association for each of several partitions, which have a factor each: see 'multifactor2 tree'")
+        format!("{who} has associations for several partitions, each with its own factor: see 'multifactor2 tree'")
     })?;
-    model.tree.by_id(chosen.id).ok_or_else(|| format!("{who} is not in the tree that can be seen").into())
+    model.tree.by_id(chosen.id).ok_or_else(|| format!("{who} is not in the visible part of the tree").into())
 }
 
 /// Answers it.
@@ -71,7 +71,7 @@ fn place(model: &Model<'_>, who: &str) -> Result<usize, Error> {
 pub(super) fn users(model: &Model<'_>, one: &str, other: &str) -> Result<Users, Error> {
     let (one, other) = (place(model, one)?, place(model, other)?);
     if one == other {
-        return Err("these are one user of one account: give two".into());
+        return Err("both are the same user in the same account: give two".into());
     }
     let factor = |place: usize| model.standings[place].factor;
     let (first, second) = if factor(other) > factor(one) { (other, one) } else { (one, other) };
@@ -86,7 +86,7 @@ pub(super) fn users(model: &Model<'_>, one: &str, other: &str) -> Result<Users, 
         above: String::new(),
         parts: None,
         turns: None,
-        remarks: vec!["Since when that is so is not known: slurmctld keeps usage as it is, and no history of it.".to_owned()],
+        remarks: vec!["How long this has been so is not known: slurmctld keeps no history of usage.".to_owned()],
     };
     users.sentence = match factor_first.zip(factor_second) {
         Some((a, b)) if (a - b).abs() <= f64::EPSILON => {
@@ -111,7 +111,7 @@ impl Users {
         let nodes = model.tree.node(first).zip(model.tree.node(second));
         let differ = self.factor_first.zip(self.factor_second).is_some_and(|(a, b)| a > b);
         let Some((tree, (first, second))) = model.whole_tree().zip(nodes).filter(|_| model.shares.is_computed()) else {
-            self.remarks.push("When it turns is not known: shares cannot be computed of what can be seen here.".to_owned());
+            self.remarks.push("When this changes is not known: shares cannot be computed from what is visible here.".to_owned());
             return;
         };
         if !differ {
@@ -121,32 +121,32 @@ impl Users {
         self.remarks.extend(reset.map(recover::Reset::sentence));
         let windows = model.tree.windows.as_ref();
         if windows.is_some_and(|windows| !windows.are_known()) {
-            self.remarks.push(format!("When it turns is not known: {}.", recover::UNTOLD));
+            self.remarks.push(format!("When this changes is not known: {}.", recover::UNTOLD));
             return;
         }
         if model.config.half_life == 0 && windows.is_none() {
             let or = reset.map_or("", |_| ", or when usage is reset");
-            self.remarks.push(format!("PriorityDecayHalfLife is 0: usage does not decay, so it turns only where the first uses more{or}."));
+            self.remarks.push(format!("PriorityDecayHalfLife is 0: usage does not decay, so this changes only if the first uses more{or}."));
             return;
         }
         let is_before = |after: &i64| reset.is_none_or(|reset| model.at.saturating_add(*after) < reset.at);
         self.turns = recover::turns(model, tree, first, second).filter(is_before);
         self.remarks.push(match self.turns {
             None if reset.is_some() => format!(
-                "It does not turn before that, even if {} runs nothing from now on and all others keep the usage that they have. Who comes first \
-                 then is not looked at.",
+                "This does not change before that, even if {} runs nothing from now on and all others keep their usage. What \
+                 follows is not computed.",
                 self.second
             ),
             Some(after) => format!(
-                "It turns in {}, at {}, if {} runs nothing from now on and all others keep the usage that they have.",
+                "This changes in {}, at {}, if {} runs nothing from now on and all others keep their usage.",
                 span(after),
                 time(model.at.saturating_add(after)),
                 self.second
             ),
             None => format!(
-                "It does not turn {}, even if {} runs nothing from now on and all others keep the usage that they have.",
+                "This does not change {}, even if {} runs nothing from now on and all others keep their usage.",
                 match windows {
-                    Some(windows) => format!("before the {} windows of now are gone", windows.depth()),
+                    Some(windows) => format!("before the present {} windows expire", windows.depth()),
                     None => format!("within {} half-lives", recover::HALF_LIVES),
                 },
                 self.second
@@ -156,7 +156,7 @@ impl Users {
             self.remarks.push(windows.described());
         }
         if !model.config.books.is_empty() {
-            self.remarks.push("Of several books this is the default one.".to_owned());
+            self.remarks.push("This is about the default book.".to_owned());
         }
     }
 }

@@ -44,8 +44,8 @@ pub(super) fn tell_apart(snapshot: &mut Snapshot, hidden: &mut Vec<String>) {
     }
     if !unknown.is_empty() {
         hidden.push(format!(
-            "This release shows PriorityFlags={ALL} where any of its four flags is set, and no job shows whether {} is normalised: it counts as if it \
-             were not.",
+            "This release shows PriorityFlags={ALL} if any of its four flags is set, and no job shows whether {} is \
+             normalised: it is assumed not to be.",
             unknown.join(", ")
         ));
     }

@@ -91,7 +91,7 @@ pub fn assemble(texts: &Texts, conf: Option<&Path>) -> Result<Snapshot, Problem>
     // Who competes is what sprio shows.
     for (unread, command) in [(&unread_jobs, "squeue"), (&unread_sums, "sprio")] {
         if *unread != Unread::default() {
-            let because = format!("{command} said something of jobs that cannot be read here.");
+            let because = format!("{command} printed something about jobs that cannot be read here.");
             snapshot.about.lack_queue("not_answered", &because);
         }
     }

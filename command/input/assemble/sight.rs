@@ -28,11 +28,11 @@ pub(super) fn look(
     let [hides_jobs, hides_usage, hides_users] =
         ["jobs", "usage", "users"].map(|what| !sees_all && snapshot.is_private(what));
     if hides_jobs {
-        let because = "PrivateData=jobs hides the jobs of others, so it is not known how many stand before.";
+        let because = "PrivateData=jobs hides the jobs of others, so it is not known how many come before.";
         snapshot.about.lack_queue("hidden", because);
         hidden.push(
-            "PrivateData=jobs hides the jobs of others, but those in accounts that you coordinate: places in the queue, who is \
-             before you, and how many jobs others have cannot be known."
+            "PrivateData=jobs hides the jobs of others, except in accounts that you coordinate. Places in the queue, the jobs \
+             before yours and the number of jobs of others are unknown."
                 .to_owned(),
         );
     }
@@ -43,15 +43,15 @@ pub(super) fn look(
         snapshot.about.partial_tree = true;
         let why = if hides_usage { "PrivateData=usage hides" } else { "This user cannot see" };
         hidden.push(format!(
-            "{why} the associations of others, but those in accounts that you coordinate: {} are shown, without those above \
-             them. Shares and usage of others, ranks, and what a change would do to fair-share cannot be known; your own \
-             factors and addends are those that Slurm shows.",
+            "{why} the associations of others, except in accounts that you coordinate: {} are shown, without those above them. \
+             Shares and usage of others, ranks and the effect of changes on fair-share are unknown. Your own factors and addends \
+             are those that Slurm shows.",
             snapshot.associations.len()
         ));
     }
     if hides_users {
         hidden.push(
-            "PrivateData=users hides the records of other users: who of them is an operator or a coordinator cannot be known."
+            "PrivateData=users hides the records of other users, so it is not known which of them are operators or coordinators."
                 .to_owned(),
         );
     }
@@ -68,7 +68,7 @@ pub(super) fn look(
     // Of some jobs sprio may have been asked for all.
     if left > 0 && !snapshot.about.only_jobs {
         hidden.push(format!(
-            "{left} jobs of sprio's answer are not in squeue's: they were submitted or started between the two, and are left out."
+            "{left} jobs of sprio are missing from squeue: they were submitted or started between the two calls, and are left out."
         ));
     }
 }
@@ -87,8 +87,7 @@ fn without(name: &str) -> Option<(&'static str, &'static str)> {
         PARTITIONS => ("scontrol show partition", "PriorityTier, limits and sizes of partitions are unknown."),
         ASSOCIATIONS => (
             "scontrol show assoc_mgr",
-            "raw usage has no decimals, priorities of associations and usage of QOS are unknown, and parents are those that sshare \
-             shows.",
+            "raw usage has no decimals, priorities of associations and usage of QOS are unknown, and parents come from sshare.",
         ),
         SHARES => (
             "sshare",

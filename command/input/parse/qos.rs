@@ -15,7 +15,7 @@ pub struct Declared {
     pub usage_threshold: Option<f64>,
     /// Flags
     pub flags: Vec<String>,
-    /// The QOS whose jobs it may preempt; `None` where that was not asked.
+    /// The QOS whose jobs it may preempt; `None` if that was not asked.
     pub preempt: Option<Vec<String>>,
     /// `LimitFactor`, where it is set and the release has it.
     pub limit_factor: Option<f64>,

@@ -20,7 +20,7 @@ pub struct Listed {
     pub tasks: String,
     /// The id of the leader of its heterogeneous job; 0 for none.
     pub het: u32,
-    /// The id of its association; 0 where that is not known.
+    /// The id of its association; 0 if that is not known.
     pub association: u32,
     /// Its Unix group.
     pub group: Option<u32>,
@@ -32,7 +32,7 @@ pub struct Listed {
     pub submit: i64,
     /// Since when it is eligible.
     pub eligible: i64,
-    /// When it has ended, or is to end; 0 where that was not asked.
+    /// When it has ended, or is to end; 0 if that was not asked.
     pub end: i64,
     /// Since when it gains age.
     pub accrue: i64,

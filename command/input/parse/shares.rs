@@ -12,7 +12,7 @@ pub struct Share {
     pub id: u32,
     /// How many levels it is below the first that can be seen.
     pub depth: usize,
-    /// Raw shares; `None` where there are none, as for the root.
+    /// Raw shares; `None` if there are none, as for the root.
     pub shares: Option<u32>,
     /// `NormShares`
     pub shares_norm: Option<f64>,

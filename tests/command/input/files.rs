@@ -32,7 +32,7 @@ fn what_was_saved_gives_the_same_and_only_its_owner_can_read_it() {
         assert_eq!(read(&path, None).unwrap(), expected, "{release}");
         assert_eq!((mode(&path), mode(&path.join("queue.txt"))), (0o700, 0o600), "{release}");
         let problem = texts(release, "multifactor2-root").save(&path).unwrap_err();
-        assert!(problem.to_string().contains("something in it already"), "{problem}");
+        assert!(problem.to_string().contains("it is not empty"), "{problem}");
     }
 }
 

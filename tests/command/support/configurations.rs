@@ -67,7 +67,7 @@ pub const CASES: [Case; 61] = [
     both!("PriorityCalcPeriod=1440", "", WRONG "PriorityCalcPeriod is 86400 s"),
     both!("PriorityMaxAge=0", "", IDLE "PriorityMaxAge=0 gives every job all of PriorityWeightAge"),
     check!("PriorityWeightAge=100000000", "", UNUSUAL "PriorityWeightAge=100000000 is 1000 times PriorityWeightFairshare: who submits 10 minutes earlier"),
-    check!("AccountingStorageEnforce=", "", WRONG "AccountingStorageEnforce is not set: a job may name an account"),
+    check!("AccountingStorageEnforce=", "", WRONG "AccountingStorageEnforce is not set: a job can name an account"),
     check!("AccountingStorageEnforce=associations", "", UNUSUAL "AccountingStorageEnforce has no 'limits'"),
     check!("SchedulerType=sched/builtin", "", UNUSUAL "SchedulerType=sched/builtin starts jobs"),
     both!("PriorityFlags=INCR_ONLY", "", WRONG "PriorityFlags=INCR_ONLY keeps each job"),
@@ -77,14 +77,14 @@ pub const CASES: [Case; 61] = [
         WRONG "PriorityFlags=INCR_ONLY keeps each job",
         WRONG "PriorityFlags=INCR_ONLY does not let a priority fall"
     ),
-    check!("PriorityWeightFairshare=50\nPriorityWeightAge=5", "", WRONG "PriorityWeightFairshare=50 has at most 50 different values"),
+    check!("PriorityWeightFairshare=50\nPriorityWeightAge=5", "", WRONG "PriorityWeightFairshare=50 gives at most 50 different values"),
     check!(
         "PriorityWeightFairshare=4000000000\nPriorityWeightQOS=4000000000",
         "",
-        WRONG "no priority can be above 4294967295"
+        WRONG "no priority can exceed 4294967295"
     ),
-    check!("FairShareDampeningFactor=5", "", IDLE "FairShareDampeningFactor=5 counts under classic"),
-    check!("PriorityType=priority/basic", "", WRONG "PriorityType=priority/basic: fair-share has no part"),
+    check!("FairShareDampeningFactor=5", "", IDLE "FairShareDampeningFactor=5 affects only classic"),
+    check!("PriorityType=priority/basic", "", WRONG "PriorityType=priority/basic: fair-share does not affect"),
     check!("PriorityType=priority/multifactor\nPriorityWeightFairshare=0", "", UNUSUAL "PriorityWeightFairshare=0: fair-share is computed"),
     check!("PriorityType=priority/multifactor\nPriorityFlags=NO_FAIR_TREE\nFairShareDampeningFactor=5", ""),
     check!("PriorityType=priority/multifactor\nPriorityMaxAge=0", "", IDLE "PriorityMaxAge=0 gives every job"),

@@ -422,13 +422,13 @@ fn what_is_not_known_is_said_and_not_guessed() {
     // A snapshot of a release that tells no windows.
     let (rows, targets_because, windows_because) = because(&|_| ());
     assert_eq!((rows, targets_because.as_str()), (Some(2), ""));
-    assert!(windows_because.starts_with("What was used in each window is not known:"), "{windows_because}");
+    assert!(windows_because.starts_with("The usage of each window is not known:"), "{windows_because}");
     for (change, begin) in [
         (
             &(|of: &mut Snapshot| of.about.source = "commands".to_owned()) as &dyn Fn(&mut Snapshot),
-            "Targets are not known: the plugin alone",
+            "Targets are not known: only the plugin",
         ),
-        (&|of: &mut Snapshot| of.settings = None, "Targets are not known, as the settings"),
+        (&|of: &mut Snapshot| of.settings = None, "Targets are not known, because the settings"),
         (&|of: &mut Snapshot| of.about.partial_tree = true, "Targets are not known: some associations"),
     ] {
         let (rows, because, _) = because(change);
@@ -442,7 +442,7 @@ fn what_is_not_known_is_said_and_not_guessed() {
         ),
         (
             &|of: &mut Snapshot| of.about.priority_type = "priority/multifactor".to_owned(),
-            "There are no targets: priorities",
+            "There are no targets: PriorityType",
         ),
     ] {
         let (rows, because, _) = because(change);
@@ -463,7 +463,7 @@ fn what_is_not_known_is_said_and_not_guessed() {
             assert_eq!((answer.targets, answer.windows), (None, None), "{release} {recording}");
             let because = answer.targets_because.unwrap();
             assert!(
-                because.starts_with("Targets are not known: the plugin alone"),
+                because.starts_with("Targets are not known: only the plugin"),
                 "{release} {recording}: {because}"
             );
         }

@@ -26,13 +26,13 @@ fn the_page_has_the_numbers_of_both_tables() {
         let cells = body.split("<td").skip(1).map(|cell| cell.split_once('>').unwrap().1);
         cells.map(|cell| cell.split("</td>").next().unwrap().to_owned()).collect()
     };
-    let targets = cells(&after("<caption>Targets: what was used, and what should be</caption>"));
+    let targets = cells(&after("<caption>Targets: usage and what it should be</caption>"));
     assert_eq!(targets[1..], ["target", "50%", "31.7919%", "18.2081", "-", "18.2081"]);
     assert!(
         targets[0].contains("width=\"31.79%\"") && targets[0].contains("class=\"mark\" x=\"50.00%\""),
         "{targets:?}"
     );
-    let windows = cells(&after("<caption>Windows: what was used in each, and what it counts</caption>"));
+    let windows = cells(&after("<caption>Windows: usage and weighted usage of each</caption>"));
     assert_eq!(windows[4..6], ["68.75", "31.7919"]);
     // Of four columns one is empty, and the first is the highest.
     assert_eq!(windows[0].matches("<rect").count(), 3, "{windows:?}");
@@ -54,7 +54,7 @@ fn the_page_has_the_numbers_of_both_tables() {
     }
     assert_eq!(rows.len(), 4);
     let without = Sample::new(&site::example()).written(&["tree"], "--html");
-    assert!(!without.contains("Targets: what was used") && !without.contains("<h2>Windows"));
+    assert!(!without.contains("Targets: usage and") && !without.contains("<h2>Windows"));
 }
 
 /// What a sentence above a table explains is in it, and nothing in it is left without.
@@ -75,7 +75,7 @@ fn what_is_explained_is_there() {
             |word: &str| word.strip_suffix('h').is_some_and(|number| number.parse::<f64>().is_ok());
         for (at, (explained, is_there)) in [
             (metric.as_str(), has(&is_hours)),
-            ("avail: of what the cluster could have given.", has(&|word| word.ends_with("%avail"))),
+            ("avail: of what the cluster could have delivered.", has(&|word| word.ends_with("%avail"))),
             ("sib: of what it and its siblings have used;", has(&|word| word.ends_with("%sib"))),
             ("ratio: the distance is a part of the target.", has(&|word| word == "ratio")),
             (
@@ -87,7 +87,7 @@ fn what_is_explained_is_there() {
         .enumerate()
         {
             let is_explained = above.contains(explained);
-            if above.starts_with("Usage beside its targets.") {
+            if above.starts_with("Usage and its targets.") {
                 assert_eq!(is_explained, is_there, "{explained}: {shown}");
                 seen[at] += usize::from(is_there);
             } else {
@@ -119,10 +119,10 @@ fn windows_that_are_not_told_are_in_the_sum_alone() {
         said.contains("Windows of 12:00:00, of which 9 count. Amounts are in hours of billing;"),
         "{shown}"
     );
-    assert!(said.contains("The snapshot tells the latest 2: what is older is in the sums alone."), "{shown}");
+    assert!(said.contains("The snapshot has the latest 2; older ones are only in the sums."), "{shown}");
     assert!(said.contains("User ada: 2 h count, 50% of all usage"), "{shown}");
     snapshot.windows[2].told = 9;
-    assert!(!Sample::new(&snapshot).ask(&["tree", "--windows"]).out.contains("The snapshot tells"));
+    assert!(!Sample::new(&snapshot).ask(&["tree", "--windows"]).out.contains("The snapshot has"));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn rows_fit_a_terminal_and_programs_have_all_fields() {
             let printed = Printed { parsable2: true, ..Printed::default() };
             let table = printout(&model, answer.clone(), AsJson::default(), &printed, terminal);
             if asked == BOTH {
-                assert!(table.unwrap_err().to_string().contains("two tables"));
+                assert!(table.unwrap_err().to_string().contains("a single table"));
                 continue;
             }
             let table = table.unwrap().out;
@@ -160,8 +160,8 @@ fn rows_fit_a_terminal_and_programs_have_all_fields() {
         let report = Report::new(&model, tree(&model, &Filter::default()));
         let answer = targets(&model, &Filter::default(), BOTH);
         let page = page::page(&report, &answer).unwrap();
-        assert_eq!(page.contains("Targets: what was used"), !answer.targets.unwrap_or_default().is_empty());
-        assert_eq!(page.contains("Windows: what was used in each"), answer.windows.is_some());
+        assert_eq!(page.contains("Targets: usage and"), !answer.targets.unwrap_or_default().is_empty());
+        assert_eq!(page.contains("Windows: usage and weighted"), answer.windows.is_some());
     }
     assert!(rows > 500, "{rows}");
 }

@@ -59,30 +59,21 @@ fn what_is_not_told_is_not_known_in_the_next_window() {
         assert!(model.notes.is_empty() && model.shares.is_computed());
         assert_near(model.standings[2].usage_norm, 68.75 / 216.25, "U");
         let model = at(snapshot, border);
-        assert!(
-            model.notes.iter().any(|note| note.contains("does not tell what was used in each")),
-            "{:?}",
-            model.notes
-        );
+        assert!(model.notes.iter().any(|note| note.contains("lacks the usage of each")), "{:?}", model.notes);
         assert!(!model.shares.is_computed());
         assert!(model.tree.in_windows(2).is_none());
         let cost = cost::of_options(&model, None, &"-A bio -p main -t 60".parse().unwrap(), "ben").unwrap();
-        assert!(
-            cost.remarks.iter().any(|remark| remark.starts_with("What was used in each window")),
-            "{cost:?}"
-        );
+        assert!(cost.remarks.iter().any(|remark| remark.starts_with("The usage of each window")), "{cost:?}");
         let later = Asked { who: Some("ben".to_owned()), to: 0.5, running_on: false };
         let error = recover::recover(&model, &later).unwrap_err().to_string();
-        assert!(error.contains("does not tell what was used in each"), "{error}");
+        assert!(error.contains("lacks the usage of each"), "{error}");
         // When all of now are gone, nothing is left.
         let model = at(snapshot, border + 3 * DAY);
         assert!(model.notes.is_empty() && model.shares.is_computed());
         assert_near(model.standings[2].usage_norm, 0.0, "U");
-        assert!(ask(snapshot, "ben", 0.5, false)
-            .unwrap_err()
-            .contains("does not tell what was used in each"));
+        assert!(ask(snapshot, "ben", 0.5, false).unwrap_err().contains("lacks the usage of each"));
         let users = said(&Sample::new(snapshot).ask(&["why", "--user", "ann", "ben"]).out);
-        assert!(users.contains("When it turns is not known: shares go by usage in windows"), "{users}");
+        assert!(users.contains("When this changes is not known: shares use windows"), "{users}");
     }
     // Two that are told and two that begin are all.
     let model = at(&snapshot, border + DAY);
@@ -116,8 +107,9 @@ fn a_factor_recovers_when_windows_begin() {
     // If ann keeps what she has, what ben has must fall to hers over 0.8: 67.5 is enough.
     let keeps = answer.accounts[0].courses[1].clone();
     assert_eq!((keeps.others, keeps.reached), (Others::KeepUsage, Some(border(1) - site::TIME)), "{keeps:?}");
-    assert!(answer.remarks[0]
-        .starts_with("Shares go by usage in 4 windows of 1-00:00:00 (TreeUsage=window), each 0.5"));
+    assert!(answer.remarks[0].starts_with(
+        "Shares use the usage in 4 windows of 1-00:00:00 (TreeUsage=window), each weighted 0.5"
+    ));
     assert!(!answer.remarks.iter().any(|remark| remark.contains("HalfLife")), "{:?}", answer.remarks);
     // slurmctld calculates a while after the border.
     snapshot.about.time += 100;
@@ -129,7 +121,7 @@ fn a_factor_recovers_when_windows_begin() {
     let shown = Sample::new(&snapshot).ask(&["recover", "ben", "--to", "0.8"]);
     assert!(answered(&shown) && !shown.out.contains("DecayHalfLife"), "{}", shown.out);
     let users = said(&Sample::new(&golden().snapshot()).ask(&["why", "--user", "ann", "ben"]).out);
-    assert!(users.contains("It turns in") && !users.contains("half-li"), "{users}");
+    assert!(users.contains("This changes in") && !users.contains("half-li"), "{users}");
 }
 
 #[test]

@@ -168,11 +168,7 @@ fn ann_has_31_79_percent_of_all_usage_in_windows_and_three_quarters_of_raw_usage
     let site = Sample::new(&snapshot);
     let shown = site.ask(&["tree"]);
     assert!(answered(&shown), "{shown:?}");
-    assert!(
-        said(&shown.out).contains("go by WindowUsage (TreeUsage=window), not by RawUsage."),
-        "{}",
-        shown.out
-    );
+    assert!(said(&shown.out).contains("use WindowUsage (TreeUsage=window), not RawUsage."), "{}", shown.out);
     let cells = site.ask(&["tree", "-P", "-n", "-u", "ann", "-o", "User,RawUsage,WindowUsage,NormUsage"]).out;
     assert_eq!(cells.lines().last(), Some("ann|3000000|247500|0.317919"), "{cells}");
     let page = site.written(&["tree"], "--html");
@@ -196,7 +192,7 @@ fn the_windows_of_the_tree_are_listed() {
     let shown = site.ask(&["tree", "--windows"]);
     let text = said(&shown.out);
     for part in [
-        "The share tree goes by usage in windows (TreeUsage=window), of each with all below it.",
+        "The share tree uses windows (TreeUsage=window). Each row includes all below it.",
         "Windows of 1-00:00:00, of which 4 count. Amounts are in hours of billing;",
         "Tree ann in chem: 68.75 h count, 31.7919% of all usage",
         "Tree root: 216.25 h count, 100% of all usage",
@@ -263,7 +259,7 @@ fn windows_that_are_not_told_are_not_shown() {
     assert_near(windows.rows[0].counts, 216.25, "sum");
     assert_eq!((windows.told, windows.factors.len()), (2, 2));
     assert!(said(&Sample::new(&snapshot).ask(&["tree", "--windows"]).out)
-        .contains("The snapshot tells the latest 2:"));
+        .contains("The snapshot has the latest 2;"));
     // None: the sum is still in the tree.
     snapshot.tree_windows.clear();
     let answer = of(&snapshot);
@@ -300,9 +296,11 @@ fn why_says_that_it_is_usage_of_windows() {
     let model = Model::of(&snapshot, Options::default());
     let answer = why::why(&model, "1002").unwrap();
     assert!(
-        answer.details.iter().any(|detail| detail.starts_with(
-            "Usage of ben in bio in 4 windows of 1-00:00:00, each 0.5 of the next younger one, takes "
-        )),
+        answer.details.iter().any(|detail| {
+            detail.starts_with(
+            "Usage of ben in bio in 4 windows of 1-00:00:00, each weighted 0.5 of the next newer one, lowers "
+        )
+        }),
         "{:?}",
         answer.details
     );
@@ -311,16 +309,13 @@ fn why_says_that_it_is_usage_of_windows() {
     assert_near(ben.window_usage.unwrap(), (216.25 - 68.75) * 3600.0, "windows");
     assert_near(ben.usage, 1e6, "RawUsage");
     let shown = said(&Sample::new(&snapshot).ask(&["why", "--long", "1002"]).out);
-    assert!(
-        shown.contains("Usage is that of the windows that shares go by (TreeUsage=window), not RawUsage"),
-        "{shown}"
-    );
+    assert!(shown.contains("Usage is that of the share windows (TreeUsage=window), not RawUsage"), "{shown}");
     assert!(shown.contains("147.5 h") && !shown.contains("277.8 h"), "{shown}");
     let cost = cost::of_options(&model, None, &"-A bio -p main -c 2 -t 60".parse().unwrap(), "ben").unwrap();
     assert!(
         cost.remarks
             .iter()
-            .any(|remark| remark.starts_with("As if all of it were used in the current window")),
+            .any(|remark| remark.starts_with("This assumes that all of it is used in the current window")),
         "{cost:?}"
     );
     let used = cost.usage.unwrap();

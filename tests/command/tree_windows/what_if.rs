@@ -80,11 +80,11 @@ fn what_is_not_told_is_refused() {
         ["TreeUsage=window\nTreeWindow=1-0\nTreeDepth=3", "TreeUsage=window\nTreeWindow=2-0\nTreeDepth=1"]
     {
         let error = changed(&snapshot, &conf(lines)).unwrap_err();
-        assert!(error.contains("the snapshot tells 2 of the"), "{error}");
+        assert!(error.contains("the snapshot has 2 of the"), "{error}");
     }
     snapshot.tree_windows.clear();
     let error = changed(&snapshot, &conf(two)).unwrap_err();
-    assert!(error.contains("the snapshot tells none of the 2 windows"), "{error}");
+    assert!(error.contains("the snapshot has none of the 2 windows"), "{error}");
     // Slurm's commands tell none, and RawUsage is not what is in them.
     "commands".clone_into(&mut snapshot.about.source);
     snapshot.associations.iter_mut().for_each(|one| one.dominant = None);
@@ -99,12 +99,15 @@ fn windows_begin_with_raw_usage_and_end_with_it() {
     plain.associations.iter_mut().for_each(|one| one.dominant = None);
     let lines = "TreeUsage=window\nTreeWindow=1-0\nTreeDepth=4\nTreeDecay=0.5";
     let (after, remarks) = changed(&plain, &conf(lines)).unwrap();
-    assert!(remarks.iter().any(|remark| remark.contains("begins with what RawUsage is now")), "{remarks:?}");
+    assert!(remarks.iter().any(|remark| remark.contains("starts with the present RawUsage")), "{remarks:?}");
     let hours = [3e6, 1e6].map(|seconds| [seconds / 3600.0]);
     assert_is(&after, &Windowed::new(DAY, 4, 0.5, [&hours[0], &hours[1]]), "begun");
     let (after, remarks) = changed(&golden().snapshot(), &conf("Distribution=tickets")).unwrap();
     assert_near(part(&after, site::TIME), 0.75, "RawUsage");
-    assert!(remarks.iter().any(|remark| remark.starts_with("Windows of usage count no more")), "{remarks:?}");
+    assert!(
+        remarks.iter().any(|remark| remark.starts_with("Shares no longer use windows of usage")),
+        "{remarks:?}"
+    );
     // Slurm's own plugin goes by RawUsage.
     let (after, _) = changed(&golden().snapshot(), &change(&["--plugin", "stock"])).unwrap();
     assert_near(part(&after, site::TIME), 0.75, "stock");
@@ -127,7 +130,7 @@ fn usage_can_be_nothing_or_more_in_the_current_window() {
     }
     for words in ["ann@chem=100h", "ann@chem=-1h"] {
         let error = changed(&snapshot, &change(&["--usage", words])).unwrap_err();
-        assert!(error.contains("with TreeUsage=window shares go by what was used in windows"), "{error}");
+        assert!(error.contains("with TreeUsage=window shares use windows"), "{error}");
     }
     // An account less is its usage less.
     let (after, _) = changed(&snapshot, &change(&["--without-account", "bio"])).unwrap();
@@ -136,7 +139,7 @@ fn usage_can_be_nothing_or_more_in_the_current_window() {
     // Another half-life is RawUsage's.
     let (after, remarks) = changed(&snapshot, &change(&["--half-life", "1-0"])).unwrap();
     assert_is(&after, &golden(), "half-life");
-    assert!(remarks.iter().any(|remark| remark.contains("this changes RawUsage alone")), "{remarks:?}");
+    assert!(remarks.iter().any(|remark| remark.contains("this changes only RawUsage")), "{remarks:?}");
 }
 
 #[test]

@@ -328,12 +328,15 @@ fn what_a_job_is() {
         (&false.into(), &2.into())
     );
     let text = place.ask(since, "").out;
-    assert!(text.contains("u (gone)") && text.contains("(gone): not in today's tree any more."), "{text}");
+    assert!(text.contains("u (gone)") && text.contains("(gone): no longer in the tree."), "{text}");
     assert!(!text.contains("InTree") && text.contains("AvgXF"), "{text}");
     // Of a part of the tree nobody knows what is gone.
     place.save(true);
     let text = place.ask(since, "").out;
-    assert!(text.contains("u (not seen)") && text.contains("you see a part of the tree only"), "{text}");
+    assert!(
+        text.contains("u (not seen)") && text.contains("not in the part of the tree that you can see"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -352,11 +355,14 @@ fn records_that_cannot_be_are_counted_apart() {
     assert_eq!((&answer["left_out"], &answer["never_started"]), (&2.into(), &1.into()));
     let said = place.ask(since, "").out;
     let text = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("sacct has 2 jobs with times or numbers that cannot be; left out. The first: job 4711: Eligible is \"soon\"."), "{text}");
-    assert!(text.contains("One job ended without a start, and is not counted."), "{text}");
+    assert!(text.contains("sacct has 2 jobs with impossible times or numbers; left out. The first: job 4711: Eligible is \"soon\"."), "{text}");
+    assert!(text.contains("One job ended without starting and is not counted."), "{text}");
     place.jobs(&[]);
     let text = place.ask(since, "").out;
-    assert!(text.contains("root") && !text.contains("without a start") && !text.contains("(gone)"), "{text}");
+    assert!(
+        text.contains("root") && !text.contains("without starting") && !text.contains("(gone)"),
+        "{text}"
+    );
     assert_cells(row(&place.answer(since, ""), "root", ""), &[]);
 }
 
@@ -435,9 +441,9 @@ fn what_is_missing_is_said() {
         let text = format!("\nSlurmDBD configuration:\nStorageType = accounting_storage/mysql\n{slurmdbd}\n");
         place.site.write("slurmdbd", &text);
     };
-    let sure = "PrivateData=jobs in slurmdbd.conf: sacct shows your own jobs";
+    let sure = "PrivateData=jobs in slurmdbd.conf: sacct shows only your own jobs";
     let unless = "PrivateData=jobs in slurmdbd.conf: unless you are an operator, sacct shows";
-    let perhaps = "sacctmgr does not tell PrivateData of slurmdbd.conf. If it has jobs, sacct shows";
+    let perhaps = "sacctmgr does not show PrivateData of slurmdbd.conf. If it has jobs, sacct shows";
     let (own_jobs, all_jobs) = ("ada", "u");
     for (slurmdbd, level, user, due) in [
         ("PrivateData = jobs,users", Some("None|"), own_jobs, sure),
@@ -458,7 +464,7 @@ fn what_is_missing_is_said() {
             place.site.write("level", &format!("{level}\n"));
         }
         let text = as_user(true);
-        let is_hidden = text.contains("the numbers are of these alone");
+        let is_hidden = text.contains("sacct shows only your own jobs");
         assert_eq!(is_hidden, !due.is_empty(), "{slurmdbd}: {text}");
         assert!(text.contains(due), "{due}: {text}");
     }
@@ -517,7 +523,7 @@ fn a_page_has_the_same_rows() {
     let said = place.ask(since, &format!("--html {}", file.display()));
     assert!(said.out.is_empty() && said.err.is_empty(), "{}{}", said.out, said.err);
     let page = fs::read_to_string(file).unwrap();
-    for part in ["Finished jobs and their waits", "XFactor", "&lt;b&gt;", "(gone): not in today"] {
+    for part in ["Finished jobs and their waits", "XFactor", "&lt;b&gt;", "(gone): no longer"] {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert!(!page.contains("<b>"));

@@ -27,7 +27,7 @@ const OPEN: &[&str] = &[
     "`ATTRJOBNAMEWEIGHT` (`JOBNAMEWEIGHT`)",
     "`JOBPRIOEXCEPTIONS ALL`",
     "`JOBPRIOEXCEPTIONS DEPENDS` and the other single ones",
-    "dedicated usage of less or no worth (`FSSCALINGFACTOR`)",
+    "usage that counts less or not at all (`FSSCALINGFACTOR`)",
     "`FSENABLECAPPRIORITY`",
     "`FSMOSTSPECIFICLIMIT`",
     // Maui's mjobctl shows how often a job was started, but nothing says that it has a weight.
@@ -38,7 +38,7 @@ const OPEN: &[&str] = &[
     // What sites ask for, and no parameter of one name.
     "charging rates by time of day",
     "slots count, not jobs",
-    "usage per queue, apart from all others",
+    "separate usage per queue",
 ];
 
 /// What the lines of a row need beside them so that they count.

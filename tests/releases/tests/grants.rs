@@ -187,7 +187,10 @@ fn paces_until_a_new_day(release: &Release, until_midnight: i64) -> bool {
     assert_eq!(kept(&cluster).0, "beyond");
     cluster.wait_cycle().unwrap();
     let said = ask(&cluster, &["why", "--long", &waiting.to_string()]);
-    assert!(said.contains("It comes last, as it is beyond the grant of account physics since 20"), "{said}");
+    assert!(
+        said.contains("It comes last, because it is beyond the grant of account physics since 20"),
+        "{said}"
+    );
     assert!(said.contains("The next period begins on"), "{said}");
     let said = ask(&cluster, &["grants", "physics"]);
     assert!(
@@ -234,7 +237,7 @@ fn blocks(cluster: &mut Cluster, line: impl Fn(f64, &str) -> String, waiting: Jo
     wait_shown(cluster, waiting, "QOSUsageThreshold");
     cluster.wait_cycle().unwrap();
     let said = ask(cluster, &["why", &waiting.to_string()]);
-    assert!(said.contains("does not start, as it is beyond the grant of account physics"), "{said}");
+    assert!(said.contains("does not start, because it is beyond the grant of account physics"), "{said}");
     let later = submit(cluster, "eve", &["--exclusive"]);
     wait_shown(cluster, later, "RUNNING");
     assert!(shown(cluster, waiting).contains("PENDING"), "{}", shown(cluster, waiting));

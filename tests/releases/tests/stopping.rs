@@ -213,7 +213,7 @@ fn say_why(cluster: &Cluster, beyond: [JobId; 5], waiting: JobId) {
         assert_eq!(why["kind"], "obstacle", "{why}");
         assert_eq!(why["places"].as_array().unwrap().len(), 0, "{why}");
         let sentence = why["sentence"].as_str().unwrap();
-        assert!(sentence.contains("does not start, as it is beyond"), "{why}");
+        assert!(sentence.contains("does not start, because it is beyond"), "{why}");
     }
     let why = answer(&file, None, &["why", &beyond[0].to_string()]).unwrap()["answer"].clone();
     let cap = &why["caps"][0];

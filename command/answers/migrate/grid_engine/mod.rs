@@ -113,7 +113,7 @@ impl Scheduler {
                     let remark = if (1..=1_000_000).contains(&jobs) {
                         ""
                     } else {
-                        "The nearest that is allowed here."
+                        "The nearest allowed value."
                     };
                     draft.ours(format!("MaxFunctionalJobs={}", jobs.clamp(1, 1_000_000)), remark, &[item]);
                 }
@@ -161,7 +161,7 @@ impl Scheduler {
         }
         if let Some((tickets, item)) = &self.share {
             let remark =
-                if *tickets == 0 { "Without these tickets shares count for nothing, as there." } else { "" };
+                if *tickets == 0 { "Without these tickets shares have no effect, as in Grid Engine." } else { "" };
             draft.ours(format!("TicketsShare={tickets}"), remark, &[item]);
         }
         self.urgency(draft);
@@ -196,11 +196,11 @@ impl Scheduler {
             let remark = "Without urgencies of resources: weigh TRES with PriorityWeightTRES. Nice is subtracted as it is, too.";
             draft.ours(line, remark, &items);
             if (urgency + priority) * 100_000.0 > 1_000_000.0 {
-                draft.ours("PointsCap=2000000000", "So that all of it counts.", &items);
+                draft.ours("PointsCap=2000000000", "High enough not to cut points off.", &items);
             }
         } else {
             for item in items {
-                draft.note(Why::Nothing, "It had no effect there: weight_urgency and weight_priority are 0.", &[item]);
+                draft.note(Why::Nothing, "No effect in Grid Engine either: weight_urgency and weight_priority are 0.", &[item]);
             }
         }
     }

@@ -56,7 +56,7 @@ impl Objects {
                     );
                 }
                 "xacl" if item.value != "NONE" => {
-                    let remark = "Who has no association with an account cannot use it. There is no list of who may not.";
+                    let remark = "Users without an association with an account cannot use it. Slurm has no list of users to refuse.";
                     draft.note(Why::ByHand, remark, &[&name, item]);
                 }
                 "name" | "type" | "delete_time" | "acl" | "entries" | "oticket" | "fshare"

@@ -39,7 +39,7 @@ pub(super) fn translate(source: &Arc<str>, text: &str, objects: &Objects, is_use
     if is_used {
         draft.ours(
             "Dilution=tree",
-            "The jobs of a branch get fewer tickets one after the other, as there.",
+            "Each further job of a branch gets fewer tickets, as in Grid Engine.",
             &[&nodes[root].name],
         );
     }
@@ -96,7 +96,7 @@ impl Walk<'_> {
         if account.is_empty() {
             draft.note(
                 Why::ByHand,
-                "A user of Slurm is below an account: make one for this user.",
+                "Slurm users are below accounts: create one for this user.",
                 &[&node.name],
             );
             return;
@@ -118,7 +118,7 @@ impl Walk<'_> {
         }
         if users.is_empty() {
             let remark = format!(
-                "Each user needs an association, there is no template. Add each with sacctmgr, with Fairshare={}.",
+                "Each user needs an association, and Slurm has no template. Add each with sacctmgr and Fairshare={}.",
                 node.shares
             );
             draft.note(Why::ByHand, &remark, &[&node.name]);
@@ -187,7 +187,7 @@ fn read(source: &Arc<str>, text: &str, draft: &mut Draft) -> BTreeMap<u64, Node>
         if !names.insert(node.name.value.to_lowercase()) {
             draft.note(
                 Why::ByHand,
-                "Two nodes have this name, and it can be one account of Slurm only.",
+                "Two nodes have this name, but Slurm can have only one account with it.",
                 &[&node.name],
             );
         }

@@ -150,7 +150,7 @@ impl Credentials {
             if *kind == MauiCredential::Qos && name == "*" {
                 draft.note(
                     Why::Nothing,
-                    "A QOS has no default priority there, so it has no effect.",
+                    "A QOS has no default priority there, so this has no effect.",
                     &[item],
                 );
                 continue;
@@ -190,7 +190,7 @@ impl Credentials {
                         }
                     }
                     (MauiCredential::Account | MauiCredential::Group, None) => {
-                        draft.note(Why::Nothing, "Without FSTARGET it has no effect.", &[item]);
+                        draft.note(Why::Nothing, "No effect without FSTARGET.", &[item]);
                     }
                     _ => draft.note(Why::Nothing, "FSWEIGHT is for accounts and groups only.", &[item]),
                 }
@@ -201,12 +201,12 @@ impl Credentials {
                 let Some(written) = named(name, item, draft) else { continue };
                 let line = format!("Target={} {written}", kind.ours());
                 if has_cap {
-                    draft.note(Why::ByHand, "There is one cap for each name: the first was taken.", &[item]);
+                    draft.note(Why::ByHand, "Each name can have one cap: the first was taken.", &[item]);
                     continue;
                 }
                 has_cap = parsed.is_cap();
                 match parsed {
-                    Goal::None => draft.note(Why::Nothing, "0 is no target there.", &[item]),
+                    Goal::None => draft.note(Why::Nothing, "0 means no target there.", &[item]),
                     Goal::Target(number, suffix) => {
                         let from: Vec<&Item> = std::iter::once(item).chain(weight).collect();
                         draft.ours(format!("{line} {}{suffix}{weigh}", percent.written(number)), "", &from);
@@ -284,7 +284,7 @@ impl Credentials {
                     kind.ours()
                 }
                 _ => {
-                    let remark = "Only usage of a QOS, partition or account can be worth more or less here.";
+                    let remark = "Here only usage of a QOS, partition or account can have a factor.";
                     draft.note(Why::ByHand, remark, &[item]);
                     continue;
                 }
@@ -336,9 +336,9 @@ impl Goal {
         let bad = number.trim().parse::<f64>().ok().is_none_or(|number| !(0.0..=most).contains(&number));
         if bad || is_cap && matches!(modifier, Some('+' | '-')) {
             let allowed = if is_cap {
-                "allowed is a number from 0 to 1000000, with % or nothing behind it, or an amount with ^"
+                "allowed is a number from 0 to 1000000, optionally followed by %, or an amount followed by ^"
             } else {
-                "allowed is a number from 0 to 1000000, with +, -, %, ^ or nothing behind it"
+                "allowed is a number from 0 to 1000000, optionally followed by +, -, % or ^"
             };
             draft.error(item, allowed, "correct it");
             return None;
@@ -404,7 +404,7 @@ fn accounting(kind: MauiCredential, name: &str, what: &str, item: &Item, draft: 
         item.value.split([',', ':']).map(|value| value.trim_end_matches(['&', '^'])).collect();
     let good = values.iter().all(|value| super::is_name_of_sacctmgr(value) && !value.is_empty());
     if name == "*" || !good || !super::is_name_of_sacctmgr(name) || what == "ADEF" && values.len() != 1 {
-        let remark = "Set it with sacctmgr for each user or account: defaults for all are none of Slurm.";
+        let remark = "Set it with sacctmgr for each user or account: Slurm has no default for all.";
         draft.note(Why::ByHand, remark, &[item]);
         return;
     }

@@ -105,7 +105,7 @@ impl Limits {
             _ => {
                 draft.note(
                     Why::ByHand,
-                    "Slurm has this limit of a QOS for each user and account only.",
+                    "For a QOS, Slurm has this limit only per user and per account.",
                     &[item],
                 );
                 return;
@@ -163,7 +163,7 @@ impl Limits {
                 Holder::Qos(name) => (vec!["modify", "qos", name, "set"], false),
                 Holder::Partition(name) => (vec!["add", "qos", name], true),
                 Holder::Each(_) => {
-                    remark = "Of the QOS that jobs have by default.";
+                    remark = "For the QOS that jobs have by default.";
                     (vec!["modify", "qos", "normal", "set"], false)
                 }
                 Holder::Group => continue,
@@ -172,7 +172,7 @@ impl Limits {
             if !is_name_of_sacctmgr(name) || name == "*" {
                 draft.note(
                     Why::ByHand,
-                    "sacctmgr does not take this name as one: set the limit by hand.",
+                    "sacctmgr does not read this as a name: set the limit by hand.",
                     &from,
                 );
                 continue;
@@ -188,7 +188,7 @@ impl Limits {
                 draft.partition(
                     name,
                     &format!("QOS={name}"),
-                    "A partition has the limits of its QOS.",
+                    "A Slurm partition gets its limits from its QOS.",
                     &from,
                 );
             }

@@ -110,7 +110,7 @@ impl Whole {
             }
             "FSTREEISREQUIRED" | "FSTREEUSERISREQUIRED" => {
                 if draft.yes_no(item) == Some(true) {
-                    let remark = "Who is not in the tree cannot submit jobs.";
+                    let remark = "Users who are not in the tree cannot submit jobs.";
                     draft.slurm_list("AccountingStorageEnforce", "associations", remark, &[item]);
                 }
             }
@@ -120,7 +120,7 @@ impl Whole {
                 }
                 "FULL" | "PARENT" | "SELF" => {
                     let remark =
-                        "Jobs run in an account that their user has an association with, and in no other.";
+                        "Jobs run only in accounts with which their user has an association.";
                     draft.slurm_list("AccountingStorageEnforce", "associations", remark, &[item]);
                 }
                 _ => draft.error(item, "allowed are OFF, PARENT, SELF and FULL", "correct it"),
@@ -164,7 +164,7 @@ impl Whole {
                         (true, false) => Percent::Ratio,
                     };
                 } else {
-                    let allowed = format!("allowed are {}, with % behind it or without", known.join(", "));
+                    let allowed = format!("allowed are {}, optionally followed by %", known.join(", "));
                     draft.error(item, allowed, "correct it");
                 }
             }
@@ -214,7 +214,7 @@ impl Whole {
             _ => None,
         };
         if is_weight && item.value.parse() == Ok(0.0) {
-            draft.note(Why::Nothing, "0 is no weight and no limit.", &[item]);
+            draft.note(Why::Nothing, "0 means no weight and no limit.", &[item]);
         } else if let Some((unit, quantum)) = dilution {
             self.dilution = Some((unit, quantum, item.clone()));
         } else if base == "USERPRIO" {
@@ -223,12 +223,13 @@ impl Whole {
             let remark = "Component=URGENCY Urgency=50000 Deadline=3600000 weighs deadlines: see docs/points.md.";
             draft.note(Why::ByHand, remark, &[item]);
         } else if ["ATTRGRES", "GRES", "ATTRATTR", "FEATURE"].contains(&base) {
-            let remark = "JOBATTRPRIOF says what attributes count. Slurm weighs TRES and QOS: PriorityWeightTRES=GRES/gpu=3000, or sbatch --qos=special.";
+            let remark = "JOBATTRPRIOF lists the attributes that count. Slurm weighs TRES and QOS: \
+             PriorityWeightTRES=GRES/gpu=3000, or sbatch --qos=special.";
             draft.note(Why::ByHand, remark, &[item]);
         } else if ![name, base, &format!("{base}WEIGHT")].iter().any(|name| draft.page(&[*name], item)) {
             if is_weight {
                 // It does weigh something there, whatever that is.
-                draft.note(Why::Unknown, "A weight or cap that stands in neither table of parameters.", &[item]);
+                draft.note(Why::Unknown, "A weight or cap that neither table of parameters has.", &[item]);
             } else {
                 draft.unknown(item);
             }
@@ -278,7 +279,7 @@ impl Whole {
             draft.ours("PointsCap=1000000000", "The highest priority there, before setspri.", &[]);
         }
         if may_lack {
-            let remark = "Points may be less than 0, and no priority is below 1. Give all jobs an offset, see \"The scale\" in \
+            let remark = "Points can be negative, but no priority is below 1. Give all jobs an offset: see \"The scale\" in \
                           docs/points.md.";
             draft.notes.push(super::Note {
                 why: Why::ByHand,
@@ -307,7 +308,7 @@ impl Whole {
         }
         let Windows { interval, depth, decay, from } = &self.windows;
         let from: Vec<&Item> = from.iter().chain([item]).collect();
-        let remark = "These four let shares go by usage in the windows themselves. PriorityDecayHalfLife then has no part in shares.";
+        let remark = "These four make shares use the windows themselves, without PriorityDecayHalfLife.";
         draft.ours_instead("TreeUsage=window", remark, &from);
         draft.ours_instead(format!("TreeWindow={}", clock(*interval)), "", &from);
         draft.ours_instead(format!("TreeDepth={depth}"), "", &from);
@@ -318,7 +319,7 @@ impl Whole {
     fn offset(&mut self, draft: &mut Draft) {
         let Some(item) = &self.negative else { return };
         if self.weights.weighs("CRED") || self.credentials.has_user_priorities() {
-            let remark = "Give all jobs an offset by hand, see \"The scale\" in docs/points.md.";
+            let remark = "Give all jobs an offset by hand: see \"The scale\" in docs/points.md.";
             return draft.note(Why::ByHand, remark, &[item]);
         }
         self.weights.set("CRED", "User", 1.0, item);
@@ -340,7 +341,7 @@ impl Whole {
             draft.ours("TargetMetric=cpu", "", &self.policy.iter().collect::<Vec<_>>());
         }
         if self.policy.as_ref().is_none_or(|item| item.value == "NONE") {
-            let remark = "Without FSPOLICY targets had no effect there. Here they have.";
+            let remark = "Without FSPOLICY targets had no effect there. Here they do.";
             let from = self.policy.as_ref().map_or_else(|| "FSPOLICY is not set".into(), Item::shown);
             draft.notes.push(super::Note { why: Why::ByHand, from, remark: remark.into() });
         }
@@ -383,18 +384,18 @@ impl Whole {
         let first = self.tree.first().or(self.dilution.as_ref().map(|(_, _, item)| item));
         if let Some(item) = first {
             let remark =
-                "The tree counts by tickets. This is what the best job has: compare it with the points.";
+                "The tree works with tickets. This is what the best job gets: compare it with the points.";
             draft.slurm("PriorityWeightFairshare=100000", remark, &[item]);
         }
         if let Some(item) = self.tree.first() {
             let Windows { interval, depth, decay, from } = &self.windows;
             let from: Vec<&Item> = from.iter().chain([item]).collect();
             let half = half_life(*interval, *depth, *decay);
-            let remark = "Usage is as old on the average as in the windows.";
+            let remark = "Usage has the same mean age as in the windows.";
             draft.slurm(format!("PriorityDecayHalfLife={half}"), remark, &from);
         }
         if let Some((unit, quantum, item)) = &self.dilution {
-            let remark = "Not points but tickets become fewer. Choose the amount that halves them.";
+            let remark = "This reduces tickets, not points. Choose the amount that halves them.";
             draft.ours("Dilution=user", remark, &[item]);
             draft.ours(format!("DilutionUnit={unit}"), "", &[item]);
             draft.ours(format!("DilutionQuantum={quantum}"), "", &[item]);
@@ -423,17 +424,17 @@ fn half_life(interval: u64, depth: i64, decay: f64) -> String {
 /// `JOBPRIOACCRUALPOLICY`
 fn accrual(item: &Item, draft: &mut Draft) {
     match item.value.to_ascii_uppercase().as_str() {
-        "ALWAYS" => draft.slurm_list("PriorityFlags", "ACCRUE_ALWAYS", "Held jobs grow older.", &[item]),
+        "ALWAYS" => draft.slurm_list("PriorityFlags", "ACCRUE_ALWAYS", "Held jobs gain age.", &[item]),
         "FULLPOLICY" | "FULLPOLICYRESET" => {
             draft.page(&["FULLPOLICY"], item);
         }
         "QUEUEPOLICY" | "QUEUEPOLICYRESET" => {
-            let remark = "Slurm goes on counting at a limit, but for those of MAXIJOB. To let only two of the waiting jobs of a user \
-                          grow older: sacctmgr modify qos normal set MaxJobsAccruePerUser=2";
+            let remark = "Jobs at a limit keep gaining age in Slurm, except at limits from MAXIJOB. To let only two waiting jobs \
+             of a user gain age: sacctmgr modify qos normal set MaxJobsAccruePerUser=2";
             draft.note(Why::ByHand, remark, &[item]);
         }
         "ACCRUE" | "RESET" => {
-            draft.note(Why::ByHand, "JOBPRIOEXCEPTIONS says what the wait goes on through. ALL is QueueTimeSince=submit.", &[item]);
+            draft.note(Why::ByHand, "JOBPRIOEXCEPTIONS lists what does not stop the wait. ALL is QueueTimeSince=submit.", &[item]);
         }
         _ => {
             let allowed = "allowed are ALWAYS, QUEUEPOLICY, FULLPOLICY, ACCRUE and RESET";
@@ -445,7 +446,7 @@ fn accrual(item: &Item, draft: &mut Draft) {
 /// `JOBPRIOEXCEPTIONS`
 fn exceptions(item: &Item, draft: &mut Draft) {
     if words(&item.value).iter().any(|word| word.eq_ignore_ascii_case("ALL")) {
-        draft.ours("QueueTimeSince=submit", "The wait counts from the submission, whatever keeps the job.", &[item]);
+        draft.ours("QueueTimeSince=submit", "The wait counts from submission, whatever holds the job.", &[item]);
     } else {
         draft.page(&["JOBPRIOEXCEPTIONS", "DEPENDS"], item);
     }
@@ -478,7 +479,7 @@ fn job_attributes(item: &Item, weights: &mut Weights, draft: &mut Draft) {
                 draft.slurm_list("PriorityWeightTRES", &format!("GRES/{name}={points}"), remark, &[&shown]);
             }
             "ATTR" if points >= 0 && plain && is_name_of_sacctmgr(&name) && !name.is_empty() => {
-                let remark = "Give the attribute a QOS, which jobs ask for, and see to PriorityWeightQOS.";
+                let remark = "Give the attribute a QOS that jobs request, and set PriorityWeightQOS.";
                 let priority = format!("Priority={points}");
                 draft.sacctmgr(Use::Take, &["add", "qos", &name, &priority], remark, &[&shown]);
             }

@@ -133,7 +133,7 @@ impl Tree {
             Some(other) if other != parent && !self.nodes[&child].is_user => {
                 draft.note(
                     Why::ByHand,
-                    "An account of Slurm is below one account only: the first was taken.",
+                    "A Slurm account has only one parent: the first was taken.",
                     &[&shown],
                 );
             }
@@ -230,7 +230,7 @@ impl Tree {
             let from = &node.item;
             let shares = node.shares.get("").map(|shares| whole(*shares));
             if node.is_user && parents.is_empty() {
-                let remark = "A user of Slurm is below an account: say which.";
+                let remark = "Slurm users are below accounts: choose one.";
                 draft.note(Why::ByHand, remark, &[from]);
                 continue;
             }
@@ -300,7 +300,7 @@ impl Tree {
             let strange = |name: &String| !plain(name);
             if !allowed.is_empty() && !allowed.iter().any(strange) {
                 let remark =
-                    "If others may not run there at all. Before 24.11 name the accounts below them, too.";
+                    "Only if no others may run there. Before 24.11 also name the accounts below them.";
                 let rest = format!("AllowAccounts={}", allowed.join(","));
                 draft.partition(partition, &rest, remark, &from);
             }
@@ -331,7 +331,7 @@ impl Tree {
             for (attribute, item) in node.goals.iter().rev() {
                 let goal = Goal::read(item, attribute == "FSCAP", draft);
                 if has_cap {
-                    draft.note(Why::ByHand, "There is one cap for each name: the first was taken.", &[item]);
+                    draft.note(Why::ByHand, "Each name can have one cap: the first was taken.", &[item]);
                     continue;
                 }
                 has_cap = goal.as_ref().is_some_and(Goal::is_cap);

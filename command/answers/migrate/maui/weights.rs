@@ -279,7 +279,7 @@ impl Weights {
                         "The weight of the queue time is 1 there unless it is set."
                     }
                     "USAGE" => "Only squeue and scontrol show it. Slurm does not preempt by priority.",
-                    _ if from.is_empty() => "No weight there, so what belongs to it has no effect, as there.",
+                    _ if from.is_empty() => "Without a weight its parts have no effect, as there.",
                     _ => "",
                 };
                 let of_running = component == "USAGE" || line.contains("RUNNING:");

@@ -47,7 +47,7 @@ pub struct Input<'i> {
 pub struct PastPolicy {
     /// As it is called.
     pub name: String,
-    /// Where that is known from; empty where it is assumed.
+    /// Where that is known from; empty if it is assumed.
     pub source: String,
 }
 

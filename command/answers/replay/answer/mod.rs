@@ -49,17 +49,17 @@ pub struct Replay {
     pub policies: Vec<Policy>,
     /// Every policy against the first.
     pub comparisons: Vec<Comparison>,
-    /// What users gain who play with the policy; empty where nobody was asked to.
+    /// Gains of users who game the policy; empty if none was asked for.
     pub gaming: Vec<Gaming>,
-    /// The policy that the cluster had, replayed, against the record; absent where no recorded start is known.
+    /// The policy that the cluster had, replayed, against the record; absent if no recorded start is known.
     pub past: Option<Past>,
-    /// Accounts, users and partitions of which nothing can be said, and why.
+    /// Accounts, users and partitions without a verdict, and why.
     pub unsaid: Vec<Unsaid>,
     /// What decided the starts of jobs, and what became of it here.
     pub facts: Vec<FactRow>,
     /// What every replay leaves out, one sentence each.
     pub left_out: Vec<String>,
-    /// What the trace does not tell, and what follows.
+    /// What the trace lacks, and what follows.
     pub missing: Vec<Missing>,
     /// What was wrong with it.
     pub problems: Vec<Problem>,
@@ -90,7 +90,7 @@ pub struct Trace {
     pub since: i64,
     /// CPUs of the machine.
     pub cpus: u64,
-    /// Its nodes; 0 where that is not known.
+    /// Its nodes; 0 if that is not known.
     pub nodes: u64,
     /// Its partitions with their CPUs.
     pub partitions: Vec<Partition>,
@@ -104,13 +104,13 @@ pub struct Trace {
     pub runs: usize,
     /// There would have been more, but ten minutes were over.
     pub runs_cut: bool,
-    /// Up to so many seconds later jobs come in a jittered run.
+    /// By how many seconds at most jobs are submitted later in a jittered run.
     pub jitter: u32,
     /// Jobs whose waits are counted: those that have ended under all policies, without the warm-up.
     pub counted: usize,
     /// Jobs that were submitted after the warm-up and that some policy had not ended.
     pub not_counted: usize,
-    /// What was recorded of the jobs that are counted; absent where the trace has no start times.
+    /// What was recorded of the jobs that are counted; absent if the trace has no start times.
     pub recorded: Option<Waits>,
 }
 
@@ -140,7 +140,7 @@ pub struct Policy {
     pub makespan: i64,
     /// Normalised waits over users.
     pub users_normalised: Spread,
-    /// Seconds in which somebody waited.
+    /// Seconds in which at least one job waited.
     pub contended: f64,
     /// Share error.
     pub share_error: Spread,
@@ -152,13 +152,13 @@ pub struct Policy {
     pub account_shortfall: f64,
     /// The largest lag of an account in CPU hours.
     pub lag: f64,
-    /// Fair start times; absent where they were not asked for.
+    /// Fair start times; absent if they were not asked for.
     pub fair_start: Option<FairStart>,
     /// Accounts, those above first.
     pub accounts: Vec<Account>,
     /// Over time.
     pub series: Series,
-    /// Measures that have no field of their own.
+    /// Measures without their own field.
     pub others: Vec<Measured>,
     /// Mean and spread over jittered runs; empty without any.
     pub runs: Vec<OverRuns>,
@@ -279,11 +279,11 @@ pub struct Account {
 pub struct Series {
     /// When each interval begins.
     pub begins: Vec<i64>,
-    /// In parts of each, from 0 to 1: somebody waited.
+    /// The part of each in which a job waited, from 0 to 1.
     pub contended: Vec<f64>,
     /// Share error.
     pub share_error: Vec<f64>,
-    /// Jain's index; absent where nobody waited.
+    /// Jain's index; absent if no job waited.
     pub jain: Vec<Option<f64>>,
     /// Accounts directly below the root.
     pub accounts: Vec<AccountSeries>,
@@ -342,10 +342,10 @@ pub struct Comparison {
     pub partitions: Vec<Change>,
 }
 
-/// How much longer somebody waits.
+/// How much longer an account, user or partition waits.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
-    /// Who.
+    /// Its name.
     pub name: String,
     /// Jobs.
     pub jobs: usize,
@@ -355,13 +355,13 @@ pub struct Change {
     pub longer: f64,
     /// Two standard deviations of that over jittered runs; absent with fewer than two.
     pub chance: Option<f64>,
-    /// How far the replayed past may be from the record here, in seconds; absent where that is not known.
+    /// How far the replayed past may be from the record here, in seconds; absent if that is not known.
     pub error: Option<f64>,
-    /// It is larger than both, and nothing else forbids to say it.
+    /// It is larger than both, and the group has a verdict.
     pub is_told: bool,
 }
 
-/// What a user gains who plays with a policy.
+/// The gain of a user who games a policy.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Gaming {
     /// The user.
@@ -372,23 +372,23 @@ pub struct Gaming {
     pub described: String,
     /// The policy.
     pub policy: String,
-    /// Service of the user over that of its twin; absent where they never waited together.
+    /// Service of the user over that of its twin; absent if they never waited together.
     pub gain: Option<f64>,
-    /// The same where nobody plays.
+    /// The same if both are honest.
     pub honest: Option<f64>,
     /// The standard deviation of the gain over jittered runs, each with its own twin; absent with fewer than two.
     pub deviation: Option<f64>,
     /// Jittered runs.
     pub runs: usize,
-    /// The gain differs from what nobody's playing gives by more than two standard deviations.
+    /// The gain differs from that of honest users by more than two standard deviations.
     pub is_told: bool,
-    /// What the user has of its entitlement, over the same of its twin; absent where one of them was entitled to nothing.
+    /// What the user has of its entitlement, over the same of its twin; absent if one of them was entitled to nothing.
     pub by_entitlement: Option<f64>,
     /// Seconds in which both had jobs waiting.
     pub seconds: f64,
 }
 
-/// What a trace does not tell.
+/// What a trace lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Missing {
     /// What.

@@ -21,7 +21,7 @@ use crate::output::numbers::percent;
 pub struct Past {
     /// The policy.
     pub policy: String,
-    /// Where that is known from; empty where it is assumed.
+    /// Where that is known from; empty if it is assumed.
     pub source: String,
     /// Jobs with a recorded start that are counted.
     pub jobs: usize,
@@ -29,7 +29,7 @@ pub struct Past {
     pub recorded: f64,
     /// How much longer it is in the replay.
     pub error: f64,
-    /// The standard error of that over blocks of time; absent where there are too few.
+    /// The standard error of that over blocks of time; absent if there are too few.
     pub deviation: Option<f64>,
     /// Something decided the waits that the replay does not know.
     pub is_misfit: bool,
@@ -56,7 +56,7 @@ pub struct PastGroup {
     pub recorded: f64,
     /// How much longer it is in the replay.
     pub error: f64,
-    /// The standard error of that; absent where there are too few blocks.
+    /// The standard error of that; absent if there are too few blocks.
     pub deviation: Option<f64>,
 }
 
@@ -73,7 +73,7 @@ pub struct PastBlock {
     pub error: f64,
 }
 
-/// A group of jobs of which nothing is said.
+/// A group of jobs without a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Unsaid {
     /// `account`, `user` or `partition`.
@@ -97,7 +97,7 @@ pub struct FactRow {
     pub fact: String,
     /// The column or file that has it.
     pub source: String,
-    /// Jobs concerned; absent where the trace does not have it.
+    /// Jobs concerned; absent if the trace does not have it.
     pub jobs: Option<usize>,
     /// Their CPU hours.
     pub cpu_hours: Option<f64>,
@@ -106,7 +106,7 @@ pub struct FactRow {
 }
 
 impl Past {
-    /// How far a measure may be off because the replay is not the cluster; `None` where that is not known.
+    /// How far a measure may be off because the replay is not the cluster; `None` if that is not known.
     pub fn error_of(&self, measure: &str) -> Option<f64> {
         if measure == MEAN_WAIT.name {
             return self.deviation.map(|deviation| self.error.abs() + 2.0 * deviation);
@@ -164,15 +164,16 @@ pub fn unsaid(workload: &Workload, groups: &Groups, past: &OfReplay) -> Vec<Unsa
                 Silence::LeftOut { reason, jobs, part } => (
                     Some(reason.clone()),
                     format!(
-                        "{jobs} of its jobs waited last for {reason}; {} of its CPU hours for such reasons, which the replay leaves out",
+                        "{jobs} of its jobs last waited for {reason}; {} of its CPU hours waited for such reasons, which the \
+                         replay leaves out",
                         percent(*part)
                     ),
                 ),
                 Silence::Outage { jobs } => (None, format!("{misfit}: an outage, which {jobs} of its jobs met")),
                 Silence::NotKnown if !workload.has_events => {
-                    (None, format!("{misfit}: why is not known, as the trace has no events of nodes"))
+                    (None, format!("{misfit}: the reason is not known, because the trace has no node events"))
                 }
-                Silence::NotKnown => (None, format!("{misfit}: why is not known")),
+                Silence::NotKnown => (None, format!("{misfit}: the reason is not known")),
             };
             Unsaid {
                 of: group.kind.name().to_owned(),

@@ -10,7 +10,7 @@ pub struct Definition {
     pub measure: &'static str,
     /// What it is.
     pub meaning: &'static str,
-    /// Who describes it; empty where nobody has to.
+    /// Where it is described; empty if it needs no source.
     pub source: &'static str,
 }
 
@@ -60,12 +60,14 @@ pub const WORDS: [Definition; 15] = [
     },
     Definition {
         measure: "Jain's index",
-        meaning: "(Σ r)² / (n Σ r²) over users, where r = had / entitled: 1 where all got the same part of what they were entitled to, 1/n where one got everything",
+        meaning: "(Σ r)² / (n Σ r²) over users, where r = had / entitled: 1 if all got the same part of what they were entitled \
+         to, 1/n if one got everything",
         source: "Jain, Chiu, Hawe, 1984",
     },
     Definition {
         measure: "unfairness",
-        meaning: "max(0, start − fair start) of a job, in seconds: its fair start is when it would start if nothing had been submitted after it. On a sample of jobs (--fair-start), as each takes a replay",
+        meaning: "max(0, start − fair start) of a job, in seconds: its fair start is when it would start if nothing had been \
+         submitted after it. On a sample of jobs (--fair-start), because each takes a replay",
         source: "Sabin, Kochhar, Sadayappan, ICPP 2004",
     },
     Definition {
@@ -75,12 +77,14 @@ pub const WORDS: [Definition; 15] = [
     },
     Definition {
         measure: "gaming gain",
-        meaning: "CPU seconds of a user who plays over those of a twin with the same work, account and shares who does not, in the time in which both have jobs waiting: 1 is no gain",
+        meaning: "CPU seconds of a user who games the policy, divided by those of an honest twin with the same work, account and \
+         shares, while both have jobs waiting: 1 is no gain",
         source: "",
     },
     Definition {
         measure: "gain by entitlement",
-        meaning: "what a user who plays had in parts of what it was entitled to, over the same of its twin: with a second account a user is entitled to more, which is no gain",
+        meaning: "service relative to entitlement of a user who games the policy, divided by that of its twin: a second account \
+         entitles a user to more, which is no gain",
         source: "",
     },
 ];

@@ -26,7 +26,7 @@ pub fn page(answer: &Replay) -> Result<String, Error> {
     let mut page = Page::new("Replay", &about(answer));
     if answer.stopped {
         page = page.warning(
-            "This was stopped before its end. What follows is of the jobs that had started until then.",
+            "This replay was stopped early. The results cover the jobs that had started by then.",
         );
     }
     let summary = Summary::of(answer);
@@ -36,14 +36,15 @@ pub fn page(answer: &Replay) -> Result<String, Error> {
     }
     page = page.list(&summary.items);
     page = page
-        .paragraph("Users do not react in a replay: they submit when they did, whatever the policy. Read differences between policies, not single numbers.")
+        .paragraph("Users do not react in a replay: they submit as recorded under every policy. Compare policies instead of \
+         reading single numbers.")
         .section("Policies compared")
         .table(&policies(answer));
     page = over_time(page, answer);
     page = waits(page, answer);
     page = match fair_start(answer) {
         Some(table) => {
-            page.section("Jobs that start later because of those submitted after them").table(&table)
+            page.section("Jobs delayed by jobs submitted after them").table(&table)
         }
         None => page.paragraph(NO_FAIR_START),
     };
@@ -60,17 +61,18 @@ pub fn page(answer: &Replay) -> Result<String, Error> {
         page = page
             .section("What depends on chance")
             .paragraph(&format!(
-                "Each policy was replayed {} more times, with submissions up to {} s later at random. A difference between two policies that is not larger than two deviations is not told.",
+                "Each policy was replayed {} more times, with submissions up to {} s later at random. A difference between two \
+                 policies is reported only if it exceeds two deviations.",
                 answer.trace.runs, answer.trace.jitter
             ))
             .table(&runs(answer));
     }
     if !answer.gaming.is_empty() {
-        page = page.section("What users gain who play").table(&gaming(answer));
+        page = page.section("Gains of users who game the policy").table(&gaming(answer));
     }
-    page = page.section("What decided starts, and what became of it here").table(&facts(answer));
+    page = page.section("What decided job starts, and how the replay treats it").table(&facts(answer));
     if !answer.unsaid.is_empty() {
-        page = page.section("Of whom nothing can be said").table(&unsaid(answer));
+        page = page.section("Without a verdict").table(&unsaid(answer));
     }
     page = page.section("What the measures mean").table(&definitions(answer));
     for (title, items) in lists(answer) {
@@ -135,7 +137,8 @@ fn over_time(page: Page, answer: &Replay) -> Page {
         points: times().zip(values.map(|part| 100.0 * part)).collect(),
     };
     let mut page = page.section("Share against usage over time").paragraph(
-        "Usage is decayed by the half-life, in parts of all. An account that asks for less than its share stays below it under every policy.",
+        "Usage decays by the half-life and is shown as a part of all usage. An account that requests less than its share stays \
+         below it under every policy.",
     );
     let mut order: Vec<usize> = (0..first.series.accounts.len()).collect();
     order.sort_by(|one, other| {
@@ -176,7 +179,7 @@ fn waits(page: Page, answer: &Replay) -> Page {
     let names: Vec<&str> = shown.iter().map(|policy| policy.name.as_str()).collect();
     let hours = |value: f64| format!("{value:.2} h");
     let mut page = page.section(&format!("Waits by {}", answer.trace.account_word));
-    for (title, quantile) in [("Median wait", 3), ("Wait that 95 % are not above", 5)] {
+    for (title, quantile) in [("Median wait", 3), ("Wait that 95 % of the jobs do not exceed", 5)] {
         let of = |account: &Account| {
             let values = shown.iter().map(|policy| {
                 same(policy, account).map_or(f64::NAN, |account| account.wait_quantiles[quantile] / 3600.0)
@@ -200,7 +203,7 @@ fn accounts(policy: &Policy) -> Table {
         Column::number("Jobs"),
         Column::number("Share").about("Of the whole machine."),
         Column::number("Entitled").about("What it should have had, given what all asked for."),
-        Column::number("Usage").about("What it had, of what all had while somebody waited."),
+        Column::number("Usage").about("What it had, of what all had while jobs waited."),
         Column::bars("Entitled, usage"),
         Column::number("Wait").about("The mean."),
         Column::number("5 %").about("5 % of its jobs wait no longer than this."),
@@ -239,9 +242,9 @@ fn gains(page: Page, comparison: &Comparison) -> Page {
             ("At the same time", comparison.same.to_string()),
             ("Order inversions", percent(comparison.inversions)),
         ]);
-    page.table(&changes("Accounts, those that gain most first", "Account", &comparison.accounts))
-        .table(&changes("Users, those that gain most first", "User", &comparison.users))
-        .table(&changes("Partitions, those that gain most first", "Partition", &comparison.partitions))
+    page.table(&changes("Accounts, largest gain first", "Account", &comparison.accounts))
+        .table(&changes("Users, largest gain first", "User", &comparison.users))
+        .table(&changes("Partitions, largest gain first", "Partition", &comparison.partitions))
 }
 
 fn changes(caption: &str, what: &'static str, changes: &[Change]) -> Table {
@@ -250,8 +253,8 @@ fn changes(caption: &str, what: &'static str, changes: &[Change]) -> Table {
         Column::number("Jobs"),
         Column::number("Before").about("The mean wait under the first policy."),
         Column::number("After").about("That under the second."),
-        Column::number("Longer").about("How much longer it is; below 0 where it is shorter."),
-        Column::number("Noise").about("What that must be larger than to be told: chance, and the error of the past."),
+        Column::number("Longer").about("How much longer it is; below 0 if it is shorter."),
+        Column::number("Noise").about("A difference must exceed this to be reported: chance, and the error of the past."),
         Column::text("Told"),
     ];
     let mut table = Table::new(caption, &columns);
@@ -384,7 +387,7 @@ fn fair_start(answer: &Replay) -> Option<Table> {
         Column::text("Policy"),
         Column::number("Jobs").about("The sample."),
         Column::number("Later")
-            .about("Those of them that start later than if nothing had been submitted after them."),
+            .about("Jobs that start later than if nothing had been submitted after them."),
         Column::number("Unfairness").about("How much later: the mean over all of them."),
         Column::number("95 %").about("95 % are not later than this."),
         Column::number("Most"),
@@ -407,12 +410,12 @@ fn gaming(answer: &Replay) -> Table {
         Column::text("Plays"),
         Column::text("Policy"),
         Column::number("Gain")
-            .about("Service of the user over that of a twin who does not play: 1 is no gain."),
-        Column::number("Honest").about("The same where neither plays, which is chance."),
+            .about("Service of the user divided by that of an honest twin: 1 is no gain."),
+        Column::number("Honest").about("The same if both are honest, which is chance."),
         Column::number("Deviation").about("The standard deviation of the difference over jittered runs."),
-        Column::text("Told").about("The difference is larger than two of them."),
+        Column::text("Told").about("Whether the difference exceeds two deviations."),
         Column::number("By entitlement")
-            .about("What the user has of its entitlement, over the same of its twin: a second account entitles to more."),
+            .about("The same for service relative to entitlement: a second account entitles to more."),
         Column::number("Both waited").about("How long both had jobs waiting."),
     ];
     let gain =

@@ -32,7 +32,8 @@ impl Summary {
     pub fn of(answer: &Replay) -> Self {
         let Some(first) = answer.policies.first() else { return Self::default() };
         let mut items = vec![format!(
-            "Under {} jobs wait {} on average, and usage is {} from the shares. {} of all usage went to other accounts than those who were entitled to it.",
+            "Under {} jobs wait {} on average, and usage is {} away from the shares. {} of all usage went to accounts that were \
+             not entitled to it.",
             first.name,
             WAIT.show(first),
             percent(first.share_error.mean),
@@ -56,7 +57,7 @@ const SHARE_ERROR: &Measure = &measures::SHARE_ERROR;
 const WAIT: &Measure = &measures::MEAN_WAIT;
 
 impl Measure {
-    /// The smallest difference that is told: what chance makes, and what the past, replayed, is off. `None` where one of them is not known.
+    /// The smallest difference that is told: what chance makes, and what the past, replayed, is off. `None` if one of them is not known.
     fn noise(&self, answer: &Replay, one: &Policy, other: &Policy) -> Option<f64> {
         let deviation = |policy: &Policy| {
             let found = policy.runs.iter().find(|runs| runs.measure == self.name && runs.runs > 1);
@@ -101,47 +102,47 @@ fn warnings(answer: &Replay) -> Vec<String> {
         .take(SILENT)
         .map(|unsaid| {
             let of = if unsaid.of == "account" { &answer.trace.account_word } else { &unsaid.of };
-            format!("Nothing can be said of {of} {} ({}): {}.", unsaid.name, count(unsaid.jobs, "job", "jobs"), unsaid.why)
+            format!("No verdict on {of} {} ({}): {}.", unsaid.name, count(unsaid.jobs, "job", "jobs"), unsaid.why)
         })
         .collect();
     if answer.unsaid.len() > SILENT {
         warnings.push(format!(
-            "Nor of {} more accounts, users and partitions: --csv, --json and --html name them.",
+            "No verdict on {} more accounts, users and partitions: --csv, --json and --html name them.",
             answer.unsaid.len() - SILENT
         ));
     }
     if answer.trace.runs_cut {
         warnings.push(format!(
-            "Ten minutes were over after {}: what chance does is less known than it might be. --runs asks for a number, whatever the time.",
+            "Ten minutes were over after {}, so chance is estimated less precisely. --runs sets a number of runs, whatever the time.",
             count(answer.trace.runs, "jittered run", "jittered runs")
         ));
     }
     warnings
 }
 
-/// Why no policy can be chosen at all; `None` where one may be.
+/// Why no policy can be chosen at all; `None` if one may be.
 fn no_choice(answer: &Replay) -> Option<String> {
     let Some(past) = &answer.past else {
         return Some(
-            "Which policy is better cannot be said: the trace does not have the times at which jobs started, so nothing tells how near a replay is to the cluster."
+            "No policy can be recommended: the trace has no start times, so nothing shows how close a replay is to the cluster."
                 .to_owned(),
         );
     };
     if past.is_misfit {
         return Some(format!(
-            "Which policy is better cannot be said: {}. Something decided waits that this replay does not know.",
+            "No policy can be recommended: {}. Something that this replay does not know decided waits.",
             past_sentence(past)
         ));
     }
     if past.deviation.is_none() {
         return Some(
-            "Which policy is better cannot be said: the trace is too short to tell how far a replay of it is from the cluster."
+            "No policy can be recommended: the trace is too short to measure how close a replay is to the cluster."
                 .to_owned(),
         );
     }
     if answer.trace.runs < 2 {
         return Some(
-            "Which policy is better cannot be said: without at least two jittered runs nobody knows how much of a difference is chance. Leave --runs out."
+            "No policy can be recommended: without at least two jittered runs a difference may be chance. Leave --runs out."
                 .to_owned(),
         );
     }
@@ -158,21 +159,24 @@ fn choice(answer: &Replay) -> String {
         fair.iter().copied().filter(|policy| quick.iter().any(|other| other.name == policy.name)).collect();
     if both.len() == answer.policies.len() {
         return format!(
-            "Neither account shortfall ({}) nor mean wait ({}) tells the policies apart.",
+            "Neither account shortfall ({}) nor mean wait ({}) separates the policies.",
             values(SHORTFALL, &both),
             values(WAIT, &both)
         );
     }
     if !both.is_empty() {
         return format!(
-            "By both measures the choice is {}: no account shortfall is smaller ({} of all usage went to other accounts than those who were entitled to it), and no mean wait is shorter ({}), by more than chance and the error of the past.",
+            "By both measures choose {}: no account shortfall is smaller ({} of all usage went to accounts that were not entitled \
+             to it) and no mean wait is shorter ({}), beyond chance and the error of the past.",
             names(&both),
             values(SHORTFALL, &both),
             values(WAIT, &both)
         );
     }
     format!(
-        "Choose {} if accounts are to get what their shares entitle them to: the account shortfall is {} (that part of all usage went to other accounts than those who were entitled to it), the mean wait {}. Choose {} if waits are to be short on average: the mean wait is {}, the shortfall {}.",
+        "Choose {} if accounts should get what their shares entitle them to: the account shortfall is {} (that part of all usage \
+         went to accounts that were not entitled to it), the mean wait {}. Choose {} if waits should be short on average: the \
+         mean wait is {}, the shortfall {}.",
         names(&fair),
         values(SHORTFALL, &fair),
         values(WAIT, &fair),
@@ -193,14 +197,14 @@ fn values(measure: &Measure, policies: &[&Policy]) -> String {
 fn compared(answer: &Replay, policy: &Policy, comparison: &Comparison) -> String {
     let first = &answer.policies[0];
     let against = |measure: &Measure| {
-        let told = if measure.is_same(answer, first, policy) { ", no difference that can be told" } else { "" };
+        let told = if measure.is_same(answer, first, policy) { ", no difference that is certain" } else { "" };
         format!("{} against {}{told}", measure.show(policy), measure.show(first))
     };
     let whole = &comparison.whole;
     let wait = if whole.is_told {
         longer(whole.before, whole.longer)
     } else {
-        "no difference that can be told".to_owned()
+        "no difference that is certain".to_owned()
     };
     let mut sentence = format!(
         "{} against {}: mean wait {} against {} ({wait}); share error {}; account shortfall {}.",
@@ -216,7 +220,7 @@ fn compared(answer: &Replay, policy: &Policy, comparison: &Comparison) -> String
     let pay: Vec<&Change> =
         comparison.accounts.iter().rev().filter(told).filter(|change| change.longer > 0.0).collect();
     if gain.is_empty() && pay.is_empty() {
-        sentence.push_str(" Of no account can a difference be told.");
+        sentence.push_str(" No account has a difference that is certain.");
     }
     for (title, changes) in [("Who gains", gain), ("Who pays", pay)] {
         if changes.is_empty() {
@@ -262,10 +266,10 @@ fn longer(before: f64, longer: f64) -> String {
 
 /// The past policy, replayed, against the record.
 fn past_sentence(past: &Past) -> String {
-    let assumed = if past.source.is_empty() { " (assumed, as the trace does not say which it was: see --past)" } else { "" };
+    let assumed = if past.source.is_empty() { " (assumed, because the trace does not name it: see --past)" } else { "" };
     let within = past.deviation.map_or_else(String::new, |deviation| format!(", give or take {}", span(seconds(2.0 * deviation))));
     format!(
-        "under {}{assumed}, the policy of the past, replayed jobs wait {} on average where {} was recorded{within}",
+        "under {}{assumed}, the past policy, replayed jobs wait {} on average against {} recorded{within}",
         past.policy,
         span(seconds(past.recorded + past.error)),
         span(seconds(past.recorded)),
@@ -280,8 +284,8 @@ fn how_sure(answer: &Replay) -> Option<String> {
     sentence.replace_range(..1, &sentence[..1].to_uppercase());
     let worst = past.error_of(WAIT.name);
     let told = worst.map_or_else(
-        || "The trace is too short to tell how much of that is chance, so no difference is told".to_owned(),
-        |worst| format!("No difference of mean waits up to {} is told as one", span(seconds(worst))),
+        || "The trace is too short to separate that from chance, so no difference is reported".to_owned(),
+        |worst| format!("Differences of mean waits up to {} are not reported", span(seconds(worst))),
     );
     Some(format!("{sentence}. {told}."))
 }

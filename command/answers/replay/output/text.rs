@@ -18,7 +18,7 @@ pub fn text(answer: &Replay, terminal: Terminal) -> String {
     let mut page = Page::new(terminal);
     if answer.stopped {
         page.warning(
-            "This was stopped before its end. What follows is of the jobs that had started until then.",
+            "This replay was stopped early. The results cover the jobs that had started by then.",
         );
     }
     let summary = Summary::of(answer);
@@ -32,10 +32,10 @@ pub fn text(answer: &Replay, terminal: Terminal) -> String {
     page.paragraph(&about(answer));
     page.title("Waits");
     page.ready(&waits(answer).show(Form::Columns, true, terminal));
-    page.title("Fairness, in the time in which somebody waited");
+    page.title("Fairness while jobs waited");
     page.ready(&fairness(answer).show(Form::Columns, true, terminal));
     if answer.policies.iter().any(|policy| policy.fair_start.is_some()) {
-        page.title("Jobs that start later because of those submitted after them, on a sample");
+        page.title("Jobs delayed by jobs submitted after them, from a sample");
         page.ready(&fair_start(answer).show(Form::Columns, true, terminal));
     } else {
         page.paragraph(NO_FAIR_START);
@@ -45,14 +45,14 @@ pub fn text(answer: &Replay, terminal: Terminal) -> String {
     let all = answer.policies.first().map_or(0, |policy| policy.accounts.len());
     if all > ACCOUNTS {
         page.paragraph(&format!(
-            "These are the {ACCOUNTS} with the most jobs of {all}. --html, --csv and --json have all."
+            "The {ACCOUNTS} with the most jobs of {all}. --html, --csv and --json have all."
         ));
     }
     for comparison in &answer.comparisons {
         compared(&mut page, comparison, terminal);
     }
     if let Some(past) = &answer.past {
-        page.title(&format!("The past under {}, replayed, against the record", past.policy));
+        page.title(&format!("The past, replayed under {}, against the record", past.policy));
         page.ready(&self::past(past).show(Form::Columns, true, terminal));
     }
     if answer.trace.runs > 0 {
@@ -64,11 +64,14 @@ pub fn text(answer: &Replay, terminal: Terminal) -> String {
         page.ready(&runs(answer).show(Form::Columns, true, terminal));
     }
     if !answer.gaming.is_empty() {
-        page.title("What users gain who play");
+        page.title("Gains of users who game the policy");
         page.ready(&gaming(answer).show(Form::Columns, true, terminal));
-        page.paragraph("Gain: service of the user over that of a twin with the same work who does not play. Honest: the same where neither plays, which is chance. Deviation: the standard deviation of the difference over jittered runs, each with its own twin; a gain is told where the difference is larger than two of them. ByEntitlement: what each has in parts of its entitlement, as a second account entitles to more.");
+        page.paragraph("Gain: service of the user divided by that of an honest twin with the same work. Honest: the same if both \
+         are honest, which is chance. Deviation: the standard deviation of the difference over jittered runs, each with its own \
+         twin; a gain is reported if the difference exceeds two of them. ByEntitlement: the same for service relative to \
+         entitlement, because a second account entitles to more.");
     }
-    page.title("What decided starts, and what became of it here");
+    page.title("What decided job starts, and how the replay treats it");
     page.ready(&facts(answer).show(Form::Columns, true, terminal));
     cautions(&mut page, answer);
     page.finish()
@@ -84,8 +87,8 @@ pub(super) fn about(answer: &Replay) -> String {
     };
     let not_counted = match trace.not_counted {
         0 => String::new(),
-        1 => " 1 job is not counted, as not all policies had ended it.".to_owned(),
-        many => format!(" {many} jobs are not counted, as not all policies had ended them."),
+        1 => " 1 job is not counted, because some policies did not complete it.".to_owned(),
+        many => format!(" {many} jobs are not counted, because some policies did not complete them."),
     };
     format!(
         "{}: {} of {} in {}, submitted from {} to {}, on {} in {}, scheduler {}.{warm_up}{not_counted}",
@@ -131,7 +134,7 @@ fn add_policies(table: &mut Table, answer: &Replay, section: Section) {
 
 /// What is said where fair starts were not asked for.
 pub(super) const NO_FAIR_START: &str =
-    "How much later jobs start because of those submitted after them is left out: each job takes a replay. --fair-start 100 takes a sample.";
+    "Delays by jobs submitted later are not computed, because each job takes a replay. --fair-start 100 takes a sample.";
 
 fn fair_start(answer: &Replay) -> Table {
     let mut table = Table::new(&["Policy", "Jobs>", "Later>", "Unfairness>", "Unfairness95>", "Most>"]);
@@ -193,7 +196,7 @@ fn accounts(answer: &Replay) -> Table {
 fn compared(page: &mut Page, comparison: &Comparison, terminal: Terminal) {
     page.title(&format!("From {} to {}", comparison.from, comparison.to));
     page.paragraph(&format!(
-        "{} start earlier, {} later, {} at the same time. Of the pairs that started one after the other, {} come in the other order.",
+        "{} start earlier, {} later, {} at the same time. {} of the pairs that started one after the other swap their order.",
         comparison.earlier,
         comparison.later,
         comparison.same,
@@ -224,7 +227,7 @@ fn compared(page: &mut Page, comparison: &Comparison, terminal: Terminal) {
     }
 }
 
-/// What a difference must be larger than to be told: chance, and the error of the past. `None` where one of them is not known.
+/// What a difference must be larger than to be told: chance, and the error of the past. `None` if one of them is not known.
 pub(super) fn noise(change: &Change) -> Option<f64> {
     Some(change.chance?.max(change.error?))
 }
@@ -341,9 +344,9 @@ pub(super) fn lists(answer: &Replay) -> Vec<(&'static str, Vec<String>)> {
     });
     let missing = answer.missing.iter().map(|missing| format!("{}: {}", missing.what, missing.so));
     let lists = [
-        ("What the settings ask for and this replay leaves out", asked.collect::<Vec<_>>()),
-        ("What the trace does not tell", missing.collect()),
-        ("What is wrong with the trace", problems.collect()),
+        ("Settings that this replay leaves out", asked.collect::<Vec<_>>()),
+        ("What the trace lacks", missing.collect()),
+        ("Problems in the trace", problems.collect()),
         ("What every replay leaves out", answer.left_out.clone()),
     ];
     lists.into_iter().filter(|(_, items)| !items.is_empty()).collect()

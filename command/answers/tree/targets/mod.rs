@@ -43,7 +43,7 @@ pub enum Known {
     Known,
     /// There is none.
     None,
-    /// Nobody told, or not all of it.
+    /// It is unknown or incomplete.
     NotKnown,
 }
 
@@ -52,25 +52,25 @@ pub enum Known {
 pub struct Targets {
     /// `TargetMetric`: what usage is of.
     pub metric: String,
-    /// `FSStep`: distances count in steps of so many percentage points; 0 for none.
+    /// `FSStep`: distances count in steps of this many percentage points; 0 for none.
     pub step: f64,
     /// Whether targets are known.
     pub targets_are: Known,
     /// Why there are none, or why they are not known.
     pub targets_because: Option<String>,
-    /// Of everybody who has some: users, Unix groups, accounts, nodes of the tree, QOS and partitions. `None` where they are not known or not asked for.
+    /// Those of users, Unix groups, accounts, nodes of the tree, QOS and partitions. `None` if unknown or not asked for.
     pub targets: Option<Vec<TargetRow>>,
-    /// Whether what was used in each window is known; `none` where no target goes by windows.
+    /// Whether the usage of each window is known; `none` if no target uses windows.
     pub windows_are: Known,
     /// Why there are none, or why they are not known.
     pub windows_because: Option<String>,
     /// What was used in each window.
     pub windows: Option<Windows>,
-    /// Whether it is known what was used in each window of the share tree; `none` where that does not go by windows.
+    /// Whether the usage of each window of the share tree is known; `none` if it does not use windows.
     pub tree_windows_are: Known,
     /// Why there are none, or why they are not known.
     pub tree_windows_because: Option<String>,
-    /// What was used in each window of the share tree, with `TreeUsage=window`: in hours of billing, of each association with all below it.
+    /// The usage of each window of the share tree, with `TreeUsage=window`: in hours of billing, of each association with all below it.
     pub tree_windows: Option<Windows>,
 }
 
@@ -107,13 +107,13 @@ impl RowType {
     }
 }
 
-/// What a target says a part of.
+/// What the percentage of a target refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Of {
     /// A percentage of all usage.
     All,
-    /// A percentage of what the cluster could have given.
+    /// A percentage of what the cluster could have delivered.
     Available,
     /// A percentage of what it and its siblings have used.
     Siblings,
@@ -146,7 +146,7 @@ pub enum Mode {
     Ratio,
 }
 
-/// What somebody has of one target.
+/// One target of a user, group, account, QOS or partition.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TargetRow {
     /// `User`, `Group`, `Account`, `Parent`, `QOS` or `Partition`.
@@ -171,7 +171,7 @@ pub struct TargetRow {
     pub used: f64,
     /// What a percentage is of; with hours the usage of all.
     pub total: f64,
-    /// The usage in percent of that; `None` where it is 0.
+    /// The usage in percent of that; `None` if it is 0.
     pub percent: Option<f64>,
     /// How far the usage is below the target, as it counts: in whole steps with `FSStep`, times a `Weight` that is a factor, after `CapTiers`. `None` for a cap.
     pub distance: Option<f64>,
@@ -187,7 +187,7 @@ pub struct TargetRow {
     pub is_beyond: bool,
     /// Jobs beyond it do not start.
     pub stops: bool,
-    /// The points that jobs have by this target alone, before they are rounded: with `Parent` by all levels down to it. `None` where they depend on the job.
+    /// The points that jobs have by this target alone, before they are rounded: with `Parent` by all levels down to it. `None` if they depend on the job.
     pub points: Option<f64>,
 }
 
@@ -266,7 +266,7 @@ fn listed(model: &Model<'_>, filter: &Filter) -> Result<Vec<Listed>, Lack> {
     let all = model.targets().unwrap_or_default();
     let listed: Vec<Listed> = all.into_iter().filter(|row| shown.has(&row.whose)).collect();
     if listed.is_empty() {
-        return Err(Lack::None("Nobody that is asked for is named by the Target lines.".to_owned()));
+        return Err(Lack::None("The Target lines name none of those requested.".to_owned()));
     }
     Ok(listed)
 }
@@ -275,25 +275,25 @@ fn listed(model: &Model<'_>, filter: &Filter) -> Result<Vec<Listed>, Lack> {
 fn are_known(model: &Model<'_>) -> Result<(), Lack> {
     let about = &model.snapshot.about;
     if model.config.algorithm != Algorithm::Multifactor2 {
-        return Err(Lack::None("There are no targets: priorities do not come from priority/multifactor2.".to_owned()));
+        return Err(Lack::None("There are no targets: PriorityType is not priority/multifactor2.".to_owned()));
     }
     let unknown = |because: &str| Err(Lack::NotKnown(format!("Targets are not known{because}")));
     let Some(settings) = &model.config.settings else {
-        return unknown(", as the settings are not.");
+        return unknown(", because the settings are not.");
     };
     if settings.targets.is_empty() {
         return Err(Lack::None(
-            "The settings have no targets. Target=User Name=* Percent=25 is one for each user, and Component=FS FSUser=1 gives points by it."
+            "The settings have no targets. Target=User Name=* Percent=25 gives each user one, and Component=FS FSUser=1 gives points for it."
                 .to_owned(),
         ));
     }
     if about.source != "plugin" {
         return unknown(
-            ": the plugin alone has the usage that they are compared with. Ask where its snapshot can be read, or with --from.",
+            ": only the plugin has the usage that they are compared with. Run this where its snapshot is readable, or use --from.",
         );
     }
     if model.at != about.time {
-        return unknown(" for another time: not all usage that they go by is computed for it. Ask without --at.");
+        return unknown(" for another time: some of their usage cannot be computed for it. Omit --at.");
     }
     if model.whole_tree().is_none() {
         return unknown(": some associations or jobs are missing here.");

@@ -11,20 +11,20 @@ use crate::model::Model;
 /// Why there is nothing, or nothing is known.
 pub(super) fn windows(model: &Model<'_>, filter: &Filter) -> Result<Windows, Lack> {
     let (config, tree) = (&model.config, &model.tree);
-    let unknown = |why: &str| Err(Lack::NotKnown(format!("What was used in each window of the share tree is not known: {why}.")));
+    let unknown = |why: &str| Err(Lack::NotKnown(format!("The usage of each window of the share tree is not known: {why}.")));
     let Some(windows) = &tree.windows else {
         let is_ours = config.algorithm == crate::algorithm::Algorithm::Multifactor2;
         return if is_ours && config.settings.is_none() {
-            unknown("the settings are not known here, or the usage that they ask for")
+            unknown("the settings, or the usage that they need, are not known here")
         } else {
-            Err(Lack::None("The share tree does not go by windows: TreeUsage=window makes it do so.".to_owned()))
+            Err(Lack::None("The share tree does not use windows: set TreeUsage=window.".to_owned()))
         };
     };
     if windows.are_lost() {
-        return unknown("the snapshot does not tell all of those that count at this time");
+        return unknown("the snapshot lacks some of the windows that count at this time");
     }
     if windows.told() == 0 {
-        return unknown("the snapshot does not tell it. What all of them count together is in the column WindowUsage of 'multifactor2 tree'");
+        return unknown("the snapshot lacks it. The weighted sum of the windows is in the column WindowUsage of 'multifactor2 tree'");
     }
     let measured = tree.measured(multifactor2_core::books::BookAt::DEFAULT);
     let longest = tree.shape.nodes().map(|node| windows.amounts(node).len()).max().unwrap_or_default().max(1);

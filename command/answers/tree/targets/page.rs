@@ -9,12 +9,12 @@ const TARGETS: [Column; 8] = [
     Column::bars("Usage, target").about(
         "What was used (orange); the mark is the target. A bar that ends before the mark: less was used than the target. A bar that fills the cell: twice the target or more.",
     ),
-    Column::text("Type").about("target, floor, ceiling or cap; share for a level of the tree without a line, which goes by its shares."),
+    Column::text("Type").about("target, floor, ceiling or cap; share for a level of the tree without a line, whose target is its share."),
     Column::number("Target").about("A percentage of all usage, or of what is named with it; or hours of TargetMetric."),
     Column::number("Used").about("In the same unit."),
-    Column::number("Distance").about("How far the usage is below the target, as it counts; negative above it."),
+    Column::number("Distance").about("How far the usage is below the target; negative above it."),
     Column::number("Left").about("Of a cap, in hours of TargetMetric."),
-    Column::number("Points").about("What jobs have by it alone, with Parent by all levels down to it; - where that depends on the job."),
+    Column::number("Points").about("What jobs have by it alone, with Parent by all levels down to it; - if that depends on the job."),
 ];
 
 const WINDOWS: [Column; 7] = [
@@ -23,7 +23,7 @@ const WINDOWS: [Column; 7] = [
     Column::text("Begin").about("When the window begins."),
     Column::number("Used").about("What was used in it, in hours of TargetMetric; in the share tree in hours of billing."),
     Column::number("Factor").about("TargetDecay, in the share tree TreeDecay, to the power of the number of the window."),
-    Column::number("Counts").about("Used times factor; beside a name all windows together."),
+    Column::number("Counts").about("Used times factor; next to a name the sum of all windows."),
     Column::number("Percent").about("Of what the usage is compared with."),
 ];
 
@@ -31,17 +31,17 @@ const WINDOWS: [Column; 7] = [
 pub fn add(mut page: Page, answer: &Targets) -> Page {
     let rows = answer.targets.as_deref().unwrap_or_default();
     if !rows.is_empty() || answer.windows.is_some() {
-        let mut table = Table::new("Targets: what was used, and what should be", &TARGETS);
+        let mut table = Table::new("Targets: usage and what it should be", &TARGETS);
         for row in rows {
             table.row(line(row));
         }
         page = page.section("Targets").table(&table);
     }
     if let Some(windows) = &answer.windows {
-        page = page.section("Windows").table(&table_of(windows, "Windows: what was used in each, and what it counts"));
+        page = page.section("Windows").table(&table_of(windows, "Windows: usage and weighted usage of each"));
     }
     if let Some(windows) = &answer.tree_windows {
-        let about = "Windows of the share tree: what was used in each, and what it counts";
+        let about = "Windows of the share tree: usage and weighted usage of each";
         page = page.section("Windows of the share tree").table(&table_of(windows, about));
     }
     page

@@ -15,18 +15,18 @@ pub const TARGETS: &[Described] = &[
     ("Kind", "With --targets, as are the next 14. What the target is for: User, Group, Account, Parent, QOS or Partition"),
     ("Name", "The name; of a user in the tree with the account"),
     ("Book", "The book whose usage counts; empty for all usage"),
-    ("Type", "target, floor, ceiling or cap; share for a level of the tree without a line, which goes by its shares"),
+    ("Type", "target, floor, ceiling or cap; share for a level of the tree without a line, whose target is its share"),
     ("Target>", "What the line says: a percentage, or hours of TargetMetric"),
-    ("Of", "What that is of: all usage, available (what the cluster could have given), siblings, book; or hours"),
-    ("Mode", "difference where the distance is in percentage points, ratio where it is a part of the target"),
+    ("Of", "What that is of: all usage, available (what the cluster could have delivered), siblings, book; or hours"),
+    ("Mode", "difference if the distance is in percentage points, ratio if it is a part of the target"),
     ("Usage", "halflife or windows: how usage is counted"),
     ("Used>", "What was used, in hours of TargetMetric"),
-    ("Percent>", "The same as a percentage of what the target is of; of all usage where the target is in hours"),
-    ("Distance>", "How far the usage is below the target, as it counts: in steps with FSStep. Negative above it"),
+    ("Percent>", "The same as a percentage of what the target is of; of all usage if the target is in hours"),
+    ("Distance>", "How far the usage is below the target, in steps with FSStep. Negative above it"),
     ("Exact>", "The same before steps and CapTiers"),
     ("Path>", "With Parent: the sum over the levels down to it, which is FSParent"),
     ("Left>", "Of a cap: what it leaves, in hours"),
-    ("Points>", "What jobs have by it alone; - where that depends on the job"),
+    ("Points>", "What jobs have by it alone; - if that depends on the job"),
 ];
 
 /// The columns of windows.
@@ -51,7 +51,7 @@ impl Show for Targets {
         let is_for_people = printed.form() == Form::Columns && printed.format.is_empty();
         if !is_for_people && asks_targets && asks_windows {
             return Err(Error::Question(
-                "two tables are asked for, and a program reads one: give --targets or --windows with this form"
+                "this form prints a single table: give --targets or --windows"
                     .to_owned(),
             ));
         }
@@ -111,7 +111,7 @@ impl Show for Targets {
                     if self.windows.is_some() {
                         page.ready("\n");
                     }
-                    page.headline("The share tree goes by usage in windows (TreeUsage=window), of each with all below it.");
+                    page.headline("The share tree uses windows (TreeUsage=window). Each row includes all below it.");
                     windows.show(&mut page, printed, "billing");
                 }
             } else if !table.is_empty() {
@@ -127,7 +127,7 @@ impl Targets {
     /// What a reader needs to know to read the table.
     fn explain(&self, page: &mut Page) {
         let rows = || self.targets.iter().flatten();
-        let mut text = "Usage beside its targets. A distance above 0: less was used than the target.".to_owned();
+        let mut text = "Usage and its targets. A distance above 0: usage is below the target.".to_owned();
         if self.step > 0.0 {
             let _ = write!(text, " Distances count in steps of {} (FSStep).", number(self.step));
         }
@@ -137,7 +137,7 @@ impl Targets {
             more.push(format!("h: hours of {}.", self.metric));
         }
         if rows().any(|row| row.of == Of::Available) {
-            more.push("avail: of what the cluster could have given.".to_owned());
+            more.push("avail: of what the cluster could have delivered.".to_owned());
         }
         if rows().any(|row| row.of == Of::Siblings) {
             more.push("sib: of what it and its siblings have used; the points of a Parent are by all levels down to it.".to_owned());
@@ -219,20 +219,20 @@ impl Windows {
     /// A table for each of whom they are.
     fn show(&self, page: &mut Page, printed: &Printed, metric: &str) {
         page.paragraph(&format!(
-            "Windows of {}, of which {} count. Amounts are in hours of {metric}; windows at the end in which nothing was used are left out.",
+            "Windows of {}, of which {} count. Amounts are in hours of {metric}; trailing windows without usage are left out.",
             span(self.length),
             self.depth
         ));
         if self.told < self.depth {
             page.paragraph(&format!(
-                "The snapshot tells the latest {}: what is older is in the sums alone.",
+                "The snapshot has the latest {}; older ones are only in the sums.",
                 self.told
             ));
         }
         for row in &self.rows {
             page.ready("\n");
             let of = match row.of {
-                Of::Available => "what the cluster could have given",
+                Of::Available => "what the cluster could have delivered",
                 Of::Siblings => "what it and its siblings have used",
                 _ => "all usage",
             };

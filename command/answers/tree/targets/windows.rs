@@ -19,15 +19,15 @@ pub struct Windows {
     pub length: i64,
     /// `TargetDepth` or `TreeDepth`: how many count.
     pub depth: usize,
-    /// How many of them the snapshot tells: of those behind nothing is known but that they are in the sums.
+    /// How many of them the snapshot has: older ones are only in the sums.
     pub told: usize,
     /// What each counts, the current one first: `TargetDecay` or `TreeDecay` to the power of its number. As many as anybody has used something in.
     pub factors: Vec<f64>,
-    /// Of everybody whose targets go by windows, or of associations.
+    /// A row for each name whose targets use windows, or for each association.
     pub rows: Vec<WindowsRow>,
 }
 
-/// What somebody has used in each window.
+/// The usage of one name in each window.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WindowsRow {
     /// `User`, `Group`, `Account`, `Parent`, `QOS` or `Partition`; `Tree` for an association of the share tree.
@@ -46,7 +46,7 @@ pub struct WindowsRow {
     pub counts: f64,
     /// What counts of that which it is compared with.
     pub all_counts: f64,
-    /// The one in percent of the other; `None` where that is 0.
+    /// The one in percent of the other; `None` if that is 0.
     pub percent: Option<f64>,
 }
 
@@ -88,15 +88,14 @@ pub(super) fn windows(model: &Model<'_>, listed: &[Listed]) -> Result<Windows, L
     let in_windows: Vec<&Listed> = listed.iter().filter(|row| row.in_windows).collect();
     if in_windows.is_empty() {
         return Err(Lack::None(
-            "No target that is asked for goes by windows: Window=yes makes one do so, TargetUsage=window all of them."
+            "None of the requested targets uses windows: set Window=yes for one, TargetUsage=window for all."
                 .to_owned(),
         ));
     }
     let told = model.snapshot.windows.iter().find(|row| row.of == "all" && row.length > 0);
     let (Some(told), Some(settings)) = (told, &model.config.settings) else {
         return Err(Lack::NotKnown(
-            "What was used in each window is not known: the plugin that wrote the snapshot does not tell it. The sums of all windows are in \
-             --targets."
+            "The usage of each window is not known: the snapshot lacks it. The sums of all windows are in --targets."
                 .to_owned(),
         ));
     };

@@ -41,16 +41,16 @@ const OFTEN: u64 = 5000;
 #[derive(Clone, Debug, Default, clap::Args)]
 #[group(skip)]
 pub struct History {
-    /// Shows how many jobs have finished, what they used and how long they waited, as sacct has them
+    /// Show how many jobs finished, what they used and how long they waited, according to sacct
     #[arg(long, requires = "since", conflicts_with_all = ["from", "save", "anonymise", "conf", "at", "svg", "targets", "windows"])]
     pub waits: bool,
-    /// From when on jobs have finished: YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or now and a time such as now-30days
+    /// Only jobs that finished since YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or a time such as now-30days
     #[arg(long, value_name = "DATE", requires = "waits")]
     pub since: Option<String>,
 }
 
 impl History {
-    /// From when on jobs have finished, in seconds since 1970; `None` where that is not asked for.
+    /// From when on jobs have finished, in seconds since 1970; `None` if that is not asked for.
     ///
     /// # Errors
     /// It is no date, or one to come.
@@ -60,7 +60,7 @@ impl History {
         let since = if text.starts_with("now") { months::time(text, now) } else { date(text) };
         match since.filter(|since| *since >= 0) {
             None => Err(Error::Question(format!(
-                "--since {text}: give a date YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or now and a time such as now-30days"
+                "--since {text}: give a date YYYY-MM-DD[Thh:mm[:ss]], seconds since 1970, or a time such as now-30days"
             ))),
             Some(since) if since >= now => {
                 Err(Error::Question(format!("--since {text}: nothing has finished since then: give a date before now")))
@@ -79,11 +79,11 @@ pub struct Waits {
     pub until: i64,
     /// All that are asked for, each account before what is below it; last what is not in the tree.
     pub rows: Vec<WaitRow>,
-    /// Only a part of the tree can be seen: what is not in it may be in the part that is hidden.
+    /// Only a part of the tree is visible: what is missing may be in the hidden part.
     pub partial_tree: bool,
-    /// Jobs that ended in that time without a start, as far as sacct shows them. They are in no row.
+    /// Jobs that ended in that time without starting, as far as sacct shows them. They are in no row.
     pub never_started: u64,
-    /// Jobs with times or numbers that cannot be. They are in no row.
+    /// Jobs with impossible times or numbers. They are in no row.
     pub left_out: u64,
     /// What is missing in the numbers, one sentence each.
     pub remarks: Vec<String>,
@@ -112,7 +112,7 @@ pub struct WaitRow {
     pub of: Of,
     /// It is in today's tree.
     pub in_tree: bool,
-    /// The id of its association; `None` where it is not in the tree.
+    /// The id of its association; `None` if it is not in the tree.
     pub id: Option<u32>,
     /// How many rows are above it.
     pub depth: usize,
@@ -132,7 +132,7 @@ pub struct WaitRow {
     pub wait95: Option<u32>,
     /// The mean of (wait + run) / run. A run counts as one second at least.
     pub xfactor: Option<f64>,
-    /// The mean of (wait + run) / time limit, of jobs that have a time limit; `None` where none has.
+    /// The mean of (wait + run) / time limit, of jobs that have a time limit; `None` if none has.
     pub xfactor_of_limit: Option<f64>,
 }
 
@@ -163,7 +163,7 @@ pub fn waits(
     let mut sees_others = false;
     if let Some(purged) = slurmdbd.purged.filter(|purged| since < *purged) {
         remarks.push(format!(
-            "PurgeJobAfter in slurmdbd.conf: jobs that ended before {} may be gone, and are then in no number.",
+            "PurgeJobAfter in slurmdbd.conf: jobs that ended before {} may be gone and are then not counted.",
             time(purged)
         ));
     }
@@ -198,7 +198,7 @@ pub fn waits(
     remarks.extend(asker.hidden(slurmdbd.hides_jobs, sees_others));
     if let Some(first) = &left_out.first {
         remarks.push(format!(
-            "sacct has {} with times or numbers that cannot be; left out. The first: {first}.",
+            "sacct has {} with impossible times or numbers; left out. The first: {first}.",
             count(usize::try_from(left_out.count).unwrap_or(usize::MAX), "job", "jobs")
         ));
     }
@@ -223,7 +223,7 @@ fn config(input: &input::Arguments) -> Result<BTreeMap<String, String>, Error> {
     Ok(slurm_text::config::parameters(&answer.text))
 }
 
-/// What a command of sacctmgr prints; `None` where it gives no answer.
+/// What a command of sacctmgr prints; `None` if it gives no answer.
 fn sacctmgr(input: &input::Arguments, words: &[&str]) -> Option<String> {
     let answer = Until::within(Duration::from_secs(input.timeout)).run(&commands::call("sacctmgr", "sacctmgr", words));
     answer.ok().filter(|answer| answer.is_good).map(|answer| answer.text)
@@ -239,7 +239,7 @@ struct Asker {
     name: String,
     /// Root, `SlurmUser`, an operator or an administrator.
     sees_all: bool,
-    /// Whether accounts are coordinated; `None` where nobody tells, nor who is an operator.
+    /// Whether accounts are coordinated; `None` if nobody tells, nor who is an operator.
     coordinates: Option<bool>,
 }
 
@@ -268,11 +268,11 @@ impl Asker {
             return None;
         }
         let whose =
-            "sacct shows your own jobs, and those of accounts that you coordinate: the numbers are of these alone.";
+            "sacct shows only your own jobs and those of accounts that you coordinate.";
         Some(match (hides_jobs, self.coordinates) {
             (Some(_), Some(_)) => format!("PrivateData=jobs in slurmdbd.conf: {whose}"),
             (Some(_), None) => format!("PrivateData=jobs in slurmdbd.conf: unless you are an operator, {whose}"),
-            (None, _) => format!("sacctmgr does not tell PrivateData of slurmdbd.conf. If it has jobs, {whose}"),
+            (None, _) => format!("sacctmgr does not show PrivateData of slurmdbd.conf. If it has jobs, {whose}"),
         })
     }
 }

@@ -29,7 +29,7 @@ pub struct Job<'r> {
     pub run: u64,
     /// Its CPUs times that.
     pub cpu_seconds: u64,
-    /// Its time limit; `None` where it had none of its own.
+    /// Its time limit; `None` if it had none of its own.
     pub limit: Option<u64>,
 }
 

@@ -11,13 +11,13 @@ use crate::output::{Described, Form, Page, Table, Terminal};
 /// The columns of the table. The last is for programs: people see it at the name.
 pub const COLUMNS: &[Described] = &[
     ("Account", "The account, indented by its depth; (gone) above all accounts that are not in today's tree"),
-    ("User", "The user, with the partition of the association in brackets; empty for an account, of which numbers are with all below it"),
+    ("User", "The user, with the partition of the association in brackets; empty for an account, whose numbers include all below it"),
     ("Jobs>", "Jobs that have started, and ended since the date; each task of an array, run of a requeued job and part of a heterogeneous or resized one is a job"),
-    ("CPUHours>", "What these jobs used: CPUTimeRAW of sacct, in hours. All of it counts, also what was before the date"),
-    ("Wait>", "The mean of Start - Eligible: neither a dependency, a hold nor a begin time counts. For programs in seconds, as the next"),
+    ("CPUHours>", "What these jobs used: CPUTimeRAW of sacct, in hours, including usage before the date"),
+    ("Wait>", "The mean of Start - Eligible, without dependencies, holds and begin times. For programs in seconds, as the next"),
     ("Wait95>", "The shortest wait that 95 % of the jobs do not exceed"),
     ("XFactor>", "The expansion factor: the mean of (wait + run) / run. Run is ElapsedRaw of sacct, at least one second"),
-    ("AvgXF>", "The mean of (wait + run) / time limit, of jobs with a limit of their own; what showstats of Maui and Moab has by this name"),
+    ("AvgXF>", "The mean of (wait + run) / time limit, of jobs with their own limit, as in showstats of Maui and Moab"),
     ("InTree", "no: this account or user is not in today's tree"),
 ];
 
@@ -76,22 +76,22 @@ impl Waits {
         let mut sentences = Vec::new();
         if self.rows.iter().any(|row| !row.in_tree) {
             sentences.push(if self.partial_tree {
-                "(not seen): you see a part of the tree only, and these are not in it.".to_owned()
+                "(not seen): not in the part of the tree that you can see.".to_owned()
             } else {
-                "(gone): not in today's tree any more.".to_owned()
+                "(gone): no longer in the tree.".to_owned()
             });
         }
         match self.never_started {
             0 => (),
-            1 => sentences.push("One job ended without a start, and is not counted.".to_owned()),
-            many => sentences.push(format!("{many} jobs ended without a start, and are not counted.")),
+            1 => sentences.push("One job ended without starting and is not counted.".to_owned()),
+            many => sentences.push(format!("{many} jobs ended without starting and are not counted.")),
         }
         sentences
     }
 
     fn page(&self, table: &Table, about: &About, printed: &Printed, terminal: Terminal) -> Page {
         let mut page = Page::new(terminal);
-        page.headline(&format!("Jobs that ended from {} to {}, as sacct has them.", time(self.since), time(self.until)));
+        page.headline(&format!("Jobs that ended from {} to {}, according to sacct.", time(self.since), time(self.until)));
         page.paragraph("Wait: Start - Eligible. XFactor: (wait + run) / run. AvgXF: (wait + run) / time limit.");
         page.ready("\n");
         page.table(table, !printed.noheader);

@@ -22,7 +22,7 @@ pub struct Compare {
     pub first: String,
     /// The other one.
     pub second: String,
-    /// What decides; `None` where one of them is not in the queue.
+    /// What decides; `None` if one of them is not in the queue.
     pub step: Option<Step>,
     /// The answer in plain language.
     pub sentence: String,
@@ -30,7 +30,7 @@ pub struct Compare {
     pub partitions: Vec<String>,
     /// Their addends, by the names of sprio's columns: those of the first, then those of the second.
     pub addends: Vec<Pair>,
-    /// Where their ways from the root part; `None` where that does not decide or is not known.
+    /// Where their ways from the root part; `None` if that does not decide or is not known.
     pub parting: Option<Parting>,
     /// What else is worth knowing.
     pub details: Vec<String>,
@@ -145,7 +145,7 @@ fn inside(model: &Model<'_>, first: &Slot, second: &Slot, step: Step) -> Compare
         Step::ArrayTask => {
             "they are tasks of one array with the same priority, and its number is lower".to_owned()
         }
-        Step::Nothing => "they are equal in everything that the order depends on".to_owned(),
+        Step::Nothing => "they are equal in everything that decides the order".to_owned(),
     };
     let mut compare = Compare {
         sentence: format!("Job {} comes before job {}: {why}.", names.0, names.1),
@@ -166,20 +166,20 @@ fn inside(model: &Model<'_>, first: &Slot, second: &Slot, step: Step) -> Compare
         compare.explain_priority(model, first.job, second.job);
     } else if step < Step::Priority && first.priority < second.priority {
         compare.details.push(format!(
-            "The other has the higher priority ({} against {}), which does not count here.",
+            "The other has the higher priority ({} against {}), but priority does not decide here.",
             second.priority, first.priority
         ));
     }
     if compare.partitions[0] != compare.partitions[1] {
         compare.details.push(
-            "They wait in different partitions. Where these share no nodes, neither keeps the other waiting."
+            "They wait in different partitions. If these share no nodes, neither job delays the other."
                 .to_owned(),
         );
     }
     for (job, name) in [(first.job, &compare.first), (second.job, &compare.second)] {
         let reason = reasons::explain(&model.snapshot.jobs[job].reason);
         if reason.is_obstacle {
-            let detail = format!("Job {name} waits for something else as well. {}", reason.sentence);
+            let detail = format!("Job {name} also waits for something else. {}", reason.sentence);
             compare.details.push(detail);
         }
     }
@@ -198,7 +198,7 @@ impl Compare {
         let most = self.addends.iter().max_by(|a, b| (a.first - a.second).total_cmp(&(b.first - b.second)));
         let Some(most) = most.filter(|most| most.first > most.second) else { return };
         self.details.push(format!(
-            "What makes the difference most is {}: {} against {}.",
+            "The largest difference is {}: {} against {}.",
             most.name,
             number(most.first),
             number(most.second)
@@ -209,14 +209,14 @@ impl Compare {
             [first, second].map(|job| model.book_in(job, &model.snapshot.jobs[job].partition));
         if model.closed_partition(book).or(model.closed_partition(other)).is_some() && book != other {
             self.details.push(
-                "One of them cannot start where it waits. By fair-share such jobs compete among themselves in each partition, so the two \
-                 factors are not of one competition."
+                "One of them cannot start where it waits. Fair-share ranks such jobs separately in each partition, so the two \
+                 factors cannot be compared."
                     .to_owned(),
             );
         } else if book != other {
             let [book, other] = [book, other].map(|book| model.book_name(book).unwrap_or_default());
             self.details.push(format!(
-                "Fair-share of the one is that of book {book}, of the other that of book {other}: different usage counts."
+                "Fair-share of one is that of book {book}, of the other that of book {other}: each counts different usage."
             ));
         } else if let (Some((above, a, b)), "FAIRSHARE") = (parting, most.name.as_str()) {
             self.parting = Some(Parting {

@@ -20,7 +20,7 @@ impl Paged for Compare {
         let mut page = Page::new(terminal);
         page.headline(&self.sentence);
         if let Some(step) = self.step {
-            page.paragraph(&format!("What decides is {}.", step.described()));
+            page.paragraph(&format!("Decided by {}.", step.described()));
         }
         self.details.iter().for_each(|detail| page.paragraph(detail));
         if !self.addends.is_empty() {

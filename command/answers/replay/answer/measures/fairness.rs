@@ -24,11 +24,12 @@ pub const SHARE_ERROR: Measure = Measure {
 pub const ACCOUNT_SHORTFALL: Measure = Measure {
     page: Some((
         "Of accounts",
-        "Account shortfall: the part of all usage that went to other accounts than those who were entitled to it.",
+        "Account shortfall: the part of all usage that went to accounts that were not entitled to it.",
     )),
     over_runs: true,
     definition: Some((
-        "Σ max(0, entitled − usage) over accounts directly below the root, over all contended time: what went to other accounts than those who were entitled to it. The shortfall also counts whoever waits for an hour and gets more in the next",
+        "Σ max(0, entitled − usage) over accounts directly below the root, over all contended time: what went to accounts that \
+         were not entitled to it. The shortfall also counts users who wait for an hour and get more in the next",
         "",
     )),
     ..of("account shortfall", ("OfAccounts>", Some("account_shortfall")), Unit::Part, |policy| {
@@ -39,7 +40,8 @@ pub const ACCOUNT_SHORTFALL: Measure = Measure {
 pub(super) const MEASURES: &[Measure] = &[
     Measure {
         definition: Some((
-            "time in which at least one job waits. Measures of fairness count this time only: on a machine with free room nobody can be treated unfairly",
+            "time in which at least one job waits. Measures of fairness use only this time: while a machine has free room, no \
+             user can be treated unfairly",
             "",
         )),
         ..of("contended", ("Contended>", Some("contended_s")), Unit::Seconds, |policy| policy.contended)
@@ -49,7 +51,7 @@ pub(super) const MEASURES: &[Measure] = &[
         policy.share_error.worst
     }),
     Measure {
-        page: Some(("Shortfall", "The mean part that went to others than those who were entitled to it.")),
+        page: Some(("Shortfall", "The mean part of usage that went to others than those entitled to it.")),
         over_runs: true,
         ..of("mean shortfall", ("Shortfall>", Some("shortfall_mean")), Unit::Part, |policy| policy.shortfall.mean)
     },

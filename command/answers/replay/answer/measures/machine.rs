@@ -17,7 +17,7 @@ pub(super) const MEASURES: &[Measure] = &[
         page: Some(("Used", "Utilisation.")),
         over_runs: true,
         definition: Some((
-            "CPU seconds that were used over those that there were, from the first submission to the last start",
+            "used CPU seconds divided by available CPU seconds, from the first submission to the last start",
             "",
         )),
         ..of("utilisation", ("Used>", "utilisation"), Unit::Part, |policy| policy.utilisation)

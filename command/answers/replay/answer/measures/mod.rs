@@ -137,7 +137,7 @@ impl Measure {
         }
     }
 
-    /// Of the waits that were recorded; `None` where these do not tell it.
+    /// Of the waits that were recorded; `None` if these do not tell it.
     pub fn recorded(&self, waits: &Waits) -> Option<f64> {
         match self.of {
             Of::Waits(of) => Some(of(waits)),

@@ -46,7 +46,7 @@ pub(super) const MEASURES: &[Measure] = &[
     wait("largest bounded slowdown", "slowdown_worst", Unit::None, |waits| waits.slowdown.worst),
     Measure {
         text: Some((Section::Waits, "ByArea>")),
-        page: Some(("By area", "The mean wait, where large jobs count more.")),
+        page: Some(("By area", "The mean wait, with more weight for large jobs.")),
         over_runs: true,
         definition: Some((
             "waits weighted by CPUs times run time: large jobs count more, and many tiny ones do not hide them",

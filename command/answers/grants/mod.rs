@@ -26,7 +26,7 @@ Amounts are in hours of the unit. The bar is what may be used in this period: # 
 run-out time assumes the usage rate of the last seven days.
 
 --reconcile is for root and SlurmUser on the controller. It compares the plugin's counts with the job runs in slurmdbd and \
-writes the differences to StateSaveLocation/multifactor2_grants.correction. The plugin applies them at its next calculation. \
+writes both to StateSaveLocation/multifactor2_grants.correction. The plugin applies them at its next calculation. \
 slurmdbd stays unchanged.
 
 Examples:

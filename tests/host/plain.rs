@@ -84,13 +84,13 @@ fn the_short_way_and_the_long_one_give_the_same_priorities() -> HostResult<()> {
     // u3 has used up what is granted, u4 and u5 have not, the others are under no grant.
     let grants = "Grant=User Name=u3 Amount=0 From=2030-01-01 Until=2040-12-31 Beyond=low\n\
                   Grant=User Name=u4,u5 Amount=1000000 From=2030-01-01 Until=2040-12-31 Within=30000011\n";
-    let tree = PRIORITY_FLAGS_FAIR_TREE;
+    let fair_tree = PRIORITY_FLAGS_FAIR_TREE;
     for (conf, settings) in [
         (weights(), ""),
         (weights().weight_tres(tres), ""),
-        (weights().weight_tres(tres).flags(tree | PRIORITY_FLAGS_NO_NORMAL_TRES), ""),
+        (weights().weight_tres(tres).flags(fair_tree | PRIORITY_FLAGS_NO_NORMAL_TRES), ""),
         (weights().favor_small(1_u16), ""),
-        (weights().flags(tree | PRIORITY_FLAGS_SIZE_RELATIVE), ""),
+        (weights().flags(fair_tree | PRIORITY_FLAGS_SIZE_RELATIVE), ""),
         (weights().weight_fairshare(0_u32).weight_job_size(0_u32), ""),
         (weights().enforce(LIMITS), grants),
     ] {

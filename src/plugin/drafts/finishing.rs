@@ -1,5 +1,6 @@
 //! The end of drafts: with the factors of their associations they become priorities. No lock is held.
 
+use multifactor2_core::books::BookAt;
 use multifactor2_core::factors::{Evaluation, Priority};
 
 use super::{Draft, Drafts, OfPartition, Task};
@@ -7,7 +8,6 @@ use crate::plugin::evaluator::warn_of_overflow;
 use crate::plugin::known_once::KnownOnce;
 use crate::plugin::points::Given;
 use crate::plugin::standing::Standing;
-use crate::plugin::waiting::AssocPlace;
 
 /// How many priorities a cycle has computed, and what is to become of them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -57,49 +57,42 @@ impl Drafts {
         self.by_id = jobs.is_sorted_by_key(|draft| draft.id);
         let known = KnownOnce::new(self, standing);
         let has_books = !self.config.books.is_empty() || !self.waiting.closed.is_empty();
+        let is_plain = self.tickets.is_empty() && !has_books;
         match &self.points {
-            Given::Nothing if self.tickets.is_empty() && !has_books => {
-                self.finish_by_association(&mut jobs, &known, |_| None, &mut finished);
+            Given::Nothing if is_plain => {
+                self.finish_with(&mut jobs, &mut finished, |_, draft, _| {
+                    (known.plain(draft.association), None)
+                });
             }
-            Given::ByAssociation(points) if self.tickets.is_empty() && !has_books => {
-                let points = |place: AssocPlace| points.get(place.index()).copied();
-                self.finish_by_association(&mut jobs, &known, points, &mut finished);
+            Given::ByAssociation(points) if is_plain => {
+                self.finish_with(&mut jobs, &mut finished, |_, draft, _| {
+                    (known.plain(draft.association), points.get(draft.association.index()).copied())
+                });
             }
-            _ => self.finish_each(&mut jobs, &known, &mut finished),
+            points => self.finish_with(&mut jobs, &mut finished, |at, draft, book| {
+                let tickets = self.tickets.of(at, draft.id, book);
+                (known.of(draft.association, (book, tickets)), points.of(at, draft.association))
+            }),
         }
         self.jobs = jobs;
         finished
     }
 
-    /// Where jobs of one association have the same from it, `points` too.
-    fn finish_by_association(
+    /// With what `ask` says of a job in its book: what it has of its association, and its points. One loop for each way to ask, so that
+    /// nothing is looked up for single jobs where they make no difference.
+    fn finish_with(
         &self,
         jobs: &mut [Draft],
-        known: &KnownOnce<'_>,
-        points: impl Fn(AssocPlace) -> Option<i32>,
         finished: &mut Finished,
+        ask: impl Fn(usize, &Draft, BookAt) -> (Option<(f64, f64)>, Option<i32>),
     ) {
-        for draft in jobs {
-            let Some(of_association) = known.plain(draft.association).filter(|_| draft.is_complete()) else {
-                finished.leave(draft);
-                continue;
-            };
-            let partition = self.partitions.get(draft.partition).factor;
-            let points = points(draft.association);
-            finished.add(draft, &self.evaluation_from(draft, partition, of_association, points), points);
-        }
-    }
-
-    /// Where tickets, points or books make a difference for single jobs.
-    fn finish_each(&self, jobs: &mut [Draft], known: &KnownOnce<'_>, finished: &mut Finished) {
         for (at, draft) in jobs.iter_mut().enumerate() {
             let OfPartition { factor, book } = self.partitions.get(draft.partition);
-            let of_association = known.of(draft.association, (book, self.tickets.of(at, draft.id, book)));
+            let (of_association, points) = ask(at, draft, book);
             let Some(of_association) = of_association.filter(|_| draft.is_complete()) else {
                 finished.leave(draft);
                 continue;
             };
-            let points = self.points.of(at, draft.association);
             finished.add(draft, &self.evaluation_from(draft, factor, of_association, points), points);
         }
     }

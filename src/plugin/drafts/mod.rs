@@ -345,7 +345,7 @@ impl Drafts {
     /// last cycle.
     pub fn points_there<A: Open>(&self, standing: &Standing, job: Job<'_, A>) -> Option<i32> {
         let Given::ByAssociation(points) = &self.points else { return None };
-        points.get(standing.known_place(&self.waiting, job)?.index()).copied()
+        points.get(standing.known_place(&self.waiting, job.named_association())?.index()).copied()
     }
 
     /// The tickets of pools that a job has in the book of its partition.

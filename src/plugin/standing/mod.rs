@@ -90,7 +90,7 @@ impl Standing {
         lock: &AssocLock<'_, V>,
         job: Job<'_>,
     ) -> AssocPlace {
-        match self.known_place(waiting, job) {
+        match self.known_place(waiting, job.named_association()) {
             Some(place) => place,
             None => self.place_of_newer(waiting, lock, job),
         }
@@ -98,8 +98,7 @@ impl Standing {
 
     /// The same where the last distribution knew the association, and `waiting` has the same associations.
     #[inline]
-    pub fn known_place<A: Open>(&self, waiting: &Waiting, job: Job<'_, A>) -> Option<AssocPlace> {
-        let (address, id) = job.named_association();
+    pub fn known_place(&self, waiting: &Waiting, (address, id): (usize, u32)) -> Option<AssocPlace> {
         // A position among other associations than `entries` says nothing here.
         let slot = if waiting.is_by(&self.entries) { self.slot(address, id) } else { None };
         slot.map(|slot| AssocPlace::at(slot.at))
@@ -116,8 +115,7 @@ impl Standing {
         let (address, id) = job.named_association();
         let found = if address == 0 { None } else { job.association(lock).map(Association::address) };
         let Some(address) = found else { return AssocPlace::NONE };
-        let slot = if waiting.is_by(&self.entries) { self.slot(address, id) } else { None };
-        slot.map_or_else(|| waiting.place_of_stranger(id, address), |slot| AssocPlace::at(slot.at))
+        self.known_place(waiting, (address, id)).unwrap_or_else(|| waiting.place_of_stranger(id, address))
     }
 
     /// Reads shape and usage of all associations and distributes the tickets among those with waiting jobs. Those of single jobs

@@ -85,7 +85,10 @@ pub struct Config {
     pub state_file: Option<PathBuf>,
     /// What the priority of a job touches with these weights.
     pub touched: Touched,
-    /// Nothing but its priority is wanted of a job that waits, and all partitions have one book.
+    /// A plain job that waits ([`Job::is_plain`](crate::host::records::Record::is_plain)) does so in the one book that there is, and nothing
+    /// keeps it from starting.
+    pub has_plain_jobs: bool,
+    /// Nothing but its priority is wanted of such a job either.
     pub only_priorities: bool,
     /// What points need, if the settings ask for some.
     pub points: Option<Needs>,
@@ -206,13 +209,14 @@ impl Config {
             Sequences::default()
         });
         let points_by_association = points.is_some_and(Needs::only_grants) && grants.are_by_association();
-        let more = points.is_some() && !points_by_association
-            || fair_share && has_pools
-            || flags.calculate_running()
-            || settings.active_jobs == ActiveJobs::Startable
-            || !books.is_empty();
+        let has_plain_jobs = !flags.calculate_running()
+            && settings.active_jobs != ActiveJobs::Startable
+            && books.is_empty()
+            && !settings.caps_stop();
+        let of_single_jobs = points.is_some() && !points_by_association || fair_share && has_pools;
         Self {
-            only_priorities: !more,
+            has_plain_jobs,
+            only_priorities: has_plain_jobs && !of_single_jobs,
             touched: views::evaluated_jobs(
                 host,
                 Wanted {

@@ -286,7 +286,9 @@ impl Plugin {
         drop(lock);
         let Some(mut queues) = queues else { return };
         explain::changes(queues.changes());
-        queues.find(|place| standing.node_at(drafts.waiting(), place));
+        let waiting = drafts.waiting();
+        let nodes: Vec<_> = waiting.places().map(|place| standing.node_at(waiting, place)).collect();
+        queues.find(|place| nodes.get(place.index()).copied().flatten());
         let ground = standing.ground();
         // Submissions need not wait: the pools of the last cycle answer, where they have the same associations and lines.
         let kept = queues.is_taught.then_some(origins);

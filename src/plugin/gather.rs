@@ -76,6 +76,8 @@ pub struct Gathered {
     tres: Vec<f64>,
     /// Plain jobs are read in a shorter way: nothing but their priorities is wanted.
     shortens: bool,
+    /// Pools or points ask for them, too.
+    shortens_for_more: bool,
     /// The association of the last one by address and id, and its place.
     last: Option<((usize, u32), AssocPlace)>,
 }
@@ -116,6 +118,44 @@ impl Gathered {
             }
             let of = (place, BookAt::DEFAULT, Waits::No);
             self.drafts.add_facts(evaluator, lock, (job, facts, false), of, &mut self.tres);
+        });
+    }
+
+    /// Reads a plain job that pools or points ask for, too.
+    #[inline(never)]
+    fn read_plain_for_more<V: Levels<Assoc: Open, Qos: Open>>(
+        &mut self,
+        evaluator: &Evaluator<'_>,
+        standing: &Standing,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+    ) {
+        if let Some(points) = &mut self.points {
+            attempt(|| points.note_order(lock, job));
+        }
+        attempt(|| {
+            faults::point("draft");
+            let waiting = self.drafts.waiting_mut();
+            let named = job.named_association();
+            let place = match self.last {
+                Some((last, place)) if last == named => place,
+                _ => standing.place(waiting, lock, job),
+            };
+            self.last = Some((named, place));
+            let asks = self.queues.is_some() || !waiting.is_noted(place, BookSet::DEFAULT);
+            let waits =
+                if asks { waits(evaluator.config, job, evaluator.core.now, false) } else { Waits::No };
+            if waits.is_some() {
+                waiting.note(place, BookSet::DEFAULT);
+            }
+            let of = (place, BookAt::DEFAULT, waits);
+            let drafted = self.drafts.add(evaluator, lock, job, of, &mut self.tres);
+            if let Some(queues) = &mut self.queues {
+                queues.note_plain(lock, job, place, drafted, waits.is_some());
+            }
+            if let Some(points) = &mut self.points {
+                points.note(lock, job, place, drafted, None);
+            }
         });
     }
 
@@ -264,6 +304,7 @@ impl Plugin {
         let drafts = Drafts::new(Arc::clone(config), waiting, before, jobs);
         Gathered {
             shortens: config.only_priorities && !evaluator.explain,
+            shortens_for_more: config.has_plain_jobs && !config.only_priorities && !evaluator.explain,
             last: None,
             drafts,
             kept: Vec::new(),
@@ -304,7 +345,13 @@ impl Plugin {
                 return;
             }
         }
-        if self.admits(lock, job, true) {
+        if gathered.shortens_for_more
+            && job.is_plain()
+            && self.inspector.knows_plain(job)
+            && !self.is_passive()
+        {
+            gathered.read_plain_for_more(evaluator, standing, lock, job);
+        } else if self.admits(lock, job, true) {
             gathered.read(evaluator, earlier, standing, lock, job);
         }
     }

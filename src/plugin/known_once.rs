@@ -1,7 +1,8 @@
 //! What jobs of the same association have in common, worked out once for each: all of it where neither books nor pools make a difference.
 
 use multifactor2_core::books::BookAt;
-use multifactor2_core::policy::pools::JobTickets;
+use multifactor2_core::factors::weighted_fair_share;
+use multifactor2_core::policy::pools::{JobTickets, Pools};
 
 use super::drafts::Drafts;
 use super::standing::Standing;
@@ -13,6 +14,8 @@ pub struct KnownOnce<'k> {
     standing: &'k Standing,
     /// By place, for the default book and without tickets of pools.
     of_places: Vec<Option<(f64, f64)>>,
+    /// What gave the tickets of jobs in the default book.
+    pools: Option<&'k Pools>,
 }
 
 impl<'k> KnownOnce<'k> {
@@ -20,7 +23,7 @@ impl<'k> KnownOnce<'k> {
     pub fn new(drafts: &'k Drafts, standing: &'k Standing) -> Self {
         let plain = (BookAt::DEFAULT, None);
         let of_places = drafts.waiting().places().map(|place| drafts.known(standing, place, plain));
-        Self { drafts, standing, of_places: of_places.collect() }
+        Self { drafts, standing, of_places: of_places.collect(), pools: standing.pools_of_cycle() }
     }
 
     /// That of an association, and of a job there in a book with these tickets.
@@ -28,6 +31,11 @@ impl<'k> KnownOnce<'k> {
     pub fn of(&self, association: AssocPlace, of: (BookAt, Option<JobTickets>)) -> Option<(f64, f64)> {
         match of {
             (BookAt::DEFAULT, None) => self.plain(association),
+            (BookAt::DEFAULT, Some(tickets)) if self.pools.is_some() && association != AssocPlace::NONE => {
+                let (of_association, _) = self.plain(association)?;
+                let factor = self.pools.map_or(0.0, |pools| pools.factor(tickets));
+                Some((of_association, weighted_fair_share(factor, self.drafts.fair_share_weight())))
+            }
             of => self.drafts.known(self.standing, association, of),
         }
     }

@@ -47,6 +47,11 @@ impl Reader {
         Self { own: OwnTickets::default(), measure: Measure::of(settings), now }
     }
 
+    /// All jobs are of one size, and have what their associations have.
+    fn reads_nothing(&self) -> bool {
+        self.measure.is_by_job() && self.own.none()
+    }
+
     /// The size of a job: of one that holds resources what it has, of any other what it requests.
     pub fn size<A: Open>(&self, job: Job<'_, A>) -> f64 {
         if self.measure.is_by_job() {
@@ -266,6 +271,33 @@ impl Queues {
             });
             self.closed[at].jobs.push(job);
         }
+    }
+
+    /// The same of a plain job, where there is one book.
+    #[inline]
+    pub fn note_plain<V: Levels<Qos: Open>>(
+        &mut self,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+        place: AssocPlace,
+        drafted: Drafted,
+        waits: bool,
+    ) {
+        let Some(queue) = self.by_book.first_mut() else { return };
+        let queued = match drafted {
+            Drafted::Priority { nice, age } if queue.reader.reads_nothing() => {
+                let id = job.get(|job| job.job_id);
+                let leader = job.het_leader().filter(|leader| *leader != id);
+                let role = if waits { Role::Waits } else { Role::Idle };
+                let (order, extra) = (order(nice, age), Extra::default());
+                Some((place, QueuedJob { id, leader, node: None, extra, role, order, size: 1.0 }))
+            }
+            drafted => {
+                let book = (&*self.lines, &ClosedPartitions::default(), BookAt::DEFAULT);
+                queue.read(lock, job, (place, book), drafted, waits)
+            }
+        };
+        queue.jobs.extend(queued);
     }
 
     /// Some jobs are kept from starting, by their ids in order.

@@ -33,6 +33,42 @@ impl Entry {
     }
 }
 
+/// The entries of a list as it is read: mostly they are those of before, and then no second list is made.
+#[derive(Debug)]
+pub struct SeenEntries<'b> {
+    before: &'b [Entry],
+    /// How many have been read, as long as they are the same.
+    same: usize,
+    /// All, from the first one on that is another.
+    changed: Option<Vec<Entry>>,
+}
+
+impl<'b> SeenEntries<'b> {
+    /// None has been read.
+    pub fn same_as(before: &'b [Entry]) -> Self {
+        Self { before, same: 0, changed: None }
+    }
+
+    /// The next one.
+    pub fn note(&mut self, entry: Entry) {
+        match &mut self.changed {
+            Some(all) => all.push(entry),
+            None if self.before.get(self.same) == Some(&entry) => self.same += 1,
+            None => {
+                let mut all = self.before[..self.same].to_vec();
+                all.push(entry);
+                self.changed = Some(all);
+            }
+        }
+    }
+
+    /// The list, where it is another one than before.
+    pub fn changed(self) -> Option<Vec<Entry>> {
+        let is_shorter = self.same < self.before.len();
+        self.changed.or_else(|| is_shorter.then(|| self.before[..self.same].to_vec()))
+    }
+}
+
 /// Which associations have waiting jobs.
 #[derive(Debug)]
 pub struct Waiting {
@@ -209,4 +245,32 @@ pub fn is_eligible(job: Job<'_>, now: i64) -> bool {
 fn is_free(job: Job<'_>) -> bool {
     let state = job.state();
     state.is_pending() && !state.is_completing() && !state.is_revoked() && job.get(|job| job.priority) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(address: usize) -> Entry {
+        let facts = facts::Association { id: 7, shares: 1, user: true };
+        Entry { address, parent: 1, facts }
+    }
+
+    #[test]
+    fn a_list_of_associations_is_new_where_one_came_went_or_changed() {
+        let entries = |of: &[usize]| of.iter().copied().map(entry).collect::<Vec<_>>();
+        let before = entries(&[1, 2, 3]);
+        let read = |of: &[usize]| {
+            let mut seen = SeenEntries::same_as(&before);
+            for entry in entries(of) {
+                seen.note(entry);
+            }
+            seen.changed()
+        };
+        assert_eq!(read(&[1, 2, 3]), None);
+        for changed in [&[1, 2][..], &[1, 2, 3, 4], &[1, 5, 3], &[5, 1, 2, 3], &[2, 3], &[]] {
+            assert_eq!(read(changed), Some(entries(changed)));
+        }
+        assert_eq!(SeenEntries::same_as(&[]).changed(), None);
+    }
 }

@@ -56,14 +56,15 @@ impl Pools {
     ) -> Vec<JobTickets> {
         let leaders = join_components(jobs);
         // Components come with their leaders.
-        let is_component = |at: usize| leaders.binary_search_by_key(&at, |(component, _)| *component).is_ok();
-        let waits = |(at, job): (usize, &QueuedJob)| {
+        let is_component = |at: usize| {
+            !leaders.is_empty() && leaders.binary_search_by_key(&at, |(component, _)| *component).is_ok()
+        };
+        let mut waiting = Vec::with_capacity(jobs.len());
+        waiting.extend(jobs.iter().enumerate().filter_map(|(at, job)| {
             let QueuedJob { id, order, size, extra, .. } = *job;
             let node = job.node.filter(|_| job.role == Role::Waits && !is_component(at))?;
             Some(WaitingJob { node, id, order, size, extra })
-        };
-        let mut waiting = Vec::with_capacity(jobs.len());
-        waiting.extend(jobs.iter().enumerate().filter_map(waits));
+        }));
         let mut of_waiting = Vec::new();
         self.distribute(tree, fair_share, &waiting, running, &mut of_waiting);
         if waiting.len() == jobs.len() {

@@ -10,7 +10,8 @@ use crate::ties::rank;
 /// A job in its group. It has a copy of what orders it, because reading the job itself for every comparison would cost more than the sort.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupPlace {
-    before: f64,
+    /// The [`rank`] of its tickets so far.
+    before: i64,
     order: u64,
     /// The job's id.
     pub id: u32,
@@ -21,7 +22,7 @@ pub(super) struct GroupPlace {
 impl GroupPlace {
     /// Who comes first. No two are equal.
     fn compare(&self, other: &Self) -> Ordering {
-        let by_tickets = rank(other.before).cmp(&rank(self.before));
+        let by_tickets = other.before.cmp(&self.before);
         by_tickets.then_with(|| (self.order, self.id, self.job).cmp(&(other.order, other.id, other.job)))
     }
 }
@@ -51,11 +52,11 @@ impl Groups {
             begins[at + 1] += begins[at];
         }
         let mut next = begins.clone();
-        let nowhere = GroupPlace { before: 0.0, order: 0, id: 0, job: 0 };
+        let nowhere = GroupPlace { before: 0, order: 0, id: 0, job: 0 };
         let mut places = vec![nowhere; begins[count] as usize];
         for ((at, job), index) in jobs.iter().enumerate().zip(0..) {
             if let Some(group) = group(at) {
-                let before = before.map_or(0.0, |before| before[at]);
+                let before = before.map_or(0, |before| rank(before[at]));
                 places[next[group] as usize] =
                     GroupPlace { before, order: job.order, id: job.id, job: index };
                 next[group] += 1;

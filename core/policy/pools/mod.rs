@@ -286,21 +286,20 @@ impl Pools {
         let queue = PoolQueue { ground: Ground { tree, fair_share }, waiting, running };
         tickets.clear();
         tickets.extend(waiting.iter().map(|job| JobTickets { extra: job.extra, ..JobTickets::default() }));
-        let mut before = vec![0.0; waiting.len()];
+        let asked: Vec<(Letter, bool)> =
+            self.order.iter().copied().filter(|(letter, _)| !self.all.pool(*letter).is_idle()).collect();
+        // What one gives matters to the next of those that take part in the hierarchy.
+        let is_seen = asked.iter().filter(|(_, dependent)| *dependent).count() > 1;
+        let mut before = vec![0.0; if is_seen { waiting.len() } else { 0 }];
         let mut column = Vec::new();
-        for (letter, dependent) in &self.order {
-            let (pool, dependent) = (self.all.pool_mut(*letter), *dependent);
-            if pool.is_idle() {
-                continue;
-            }
+        for (letter, dependent) in asked {
             column.clear();
             column.resize(waiting.len(), 0.0);
-            pool.hand_out(&queue, dependent.then_some(&before), &mut column);
-            for ((all, before), own) in tickets.iter_mut().zip(&mut before).zip(&column) {
-                all.set(*letter, *own);
-                if dependent {
-                    *before += own;
-                }
+            let seen = (dependent && is_seen).then_some(before.as_slice());
+            self.all.pool_mut(letter).hand_out(&queue, seen, &mut column);
+            tickets.iter_mut().zip(&column).for_each(|(all, own)| all.set(letter, *own));
+            if dependent {
+                before.iter_mut().zip(&column).for_each(|(before, own)| *before += own);
             }
         }
         for (tickets, turn) in tickets.iter_mut().zip(self.all.overridden.take_turns()) {
@@ -377,6 +376,7 @@ impl Pools {
     }
 
     /// The fair-share factor that tickets give in the last cycle, from 0 to 1.
+    #[inline]
     pub fn factor(&self, tickets: JobTickets) -> f64 {
         scale(tickets.total(), self.max_tickets, self.logarithmic)
     }

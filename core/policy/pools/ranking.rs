@@ -26,6 +26,8 @@ pub(super) struct Part {
 #[derive(Clone, Copy, Debug)]
 struct Best {
     tickets: f64,
+    /// What ties on paper ties in whatever order it was added up.
+    rank: i64,
     /// The id of the job.
     id: u32,
     group: u32,
@@ -33,12 +35,16 @@ struct Best {
 
 impl Best {
     /// Of nobody.
-    const NONE: Self = Self { tickets: f64::NEG_INFINITY, id: u32::MAX, group: u32::MAX };
+    const NONE: Self = Self { tickets: f64::NEG_INFINITY, rank: i64::MIN, id: u32::MAX, group: u32::MAX };
+
+    /// With these tickets.
+    fn with(self, tickets: f64) -> Self {
+        Self { tickets, rank: rank(tickets), ..self }
+    }
 
     /// The larger claim, else the smaller job id.
     fn of(a: Self, b: Self) -> Self {
-        // What ties on paper ties in whatever order it was added up.
-        if (rank(a.tickets), Reverse(a.id)) >= (rank(b.tickets), Reverse(b.id)) {
+        if (a.rank, Reverse(a.id)) >= (b.rank, Reverse(b.id)) {
             a
         } else {
             b
@@ -54,7 +60,8 @@ impl Best {
 #[derive(Clone, Copy, Debug, Default)]
 struct Seat {
     branch: u32,
-    number: u32,
+    /// Its place in [`Ranking::best`].
+    place: u32,
 }
 
 /// An object under those that more groups have; the first branch is the root, and is no object.
@@ -128,29 +135,41 @@ impl Ranking {
             branch.begin = end;
             end += 2 * branch.width;
         }
+        // So far a seat has its number among those of its branch.
+        for at in 0..branches.len() + seats.len() {
+            let seat = match at.checked_sub(branches.len()) {
+                None => branches[at].seat,
+                Some(group) => seats[group],
+            };
+            let Branch { begin, width, .. } = branches[seat.branch as usize];
+            let seat = Seat { place: begin + width + seat.place, ..seat };
+            match at.checked_sub(branches.len()) {
+                None => branches[at].seat = seat,
+                Some(group) => seats[group] = seat,
+            }
+        }
         let best = vec![Best::NONE; end as usize];
         let of_object = by_object(&branches, objects);
         let mut ranking = Self { won: vec![0; groups.count()], groups, seats, branches, of_object, best };
         for group in 0..ranking.count() {
             let (seat, claim) = (ranking.seats[group], ranking.claim(group, &own));
-            ranking.put(seat, claim);
+            ranking.best[seat.place as usize] = claim;
         }
         ranking
     }
 
     /// Computes all claims again: `gives` is what an object gives to the next job.
     pub(super) fn refresh(&mut self, gives: impl Fn(Part) -> f64) {
-        for at in (0..self.branches.len()).rev() {
-            let Branch { part, seat, begin, width, .. } = self.branches[at];
-            let (begin, width) = (begin as usize, width as usize);
-            let best = &mut self.best[begin..begin + 2 * width];
+        for (at, branch) in self.branches.iter_mut().enumerate().rev() {
+            let (begin, width) = (branch.begin as usize, branch.width as usize);
             for place in (1..width).rev() {
-                best[place] = Best::of(best[2 * place], best[2 * place + 1]);
+                self.best[begin + place] =
+                    Best::of(self.best[begin + 2 * place], self.best[begin + 2 * place + 1]);
             }
             if at > 0 {
-                self.branches[at].gives = gives(part);
-                let claim = self.best_on(number(at));
-                self.put(seat, claim);
+                branch.gives = gives(branch.part);
+                let best = self.best[begin + 1];
+                self.best[branch.seat.place as usize] = best.with(best.tickets + branch.gives);
             }
         }
     }
@@ -203,10 +222,8 @@ impl Ranking {
             0 => self.groups.head(group),
             won => self.groups.group(group).get(won as usize).copied(),
         };
-        head.map_or(Best::NONE, |head| Best {
-            tickets: own(group, head.job as usize),
-            id: head.id,
-            group: number(group),
+        head.map_or(Best::NONE, |head| {
+            Best { id: head.id, group: number(group), ..Best::NONE }.with(own(group, head.job as usize))
         })
     }
 
@@ -217,22 +234,15 @@ impl Ranking {
             return Best::NONE;
         }
         let best = self.best[begin as usize + 1];
-        Best { tickets: best.tickets + gives, ..best }
-    }
-
-    /// Notes a claim in its seat only.
-    fn put(&mut self, seat: Seat, claim: Best) -> usize {
-        let Branch { begin, width, .. } = self.branches[seat.branch as usize];
-        let place = (width + seat.number) as usize;
-        self.best[begin as usize + place] = claim;
-        place
+        best.with(best.tickets + gives)
     }
 
     /// Notes a claim in its seat, and what is the best on the branch then. True where the best is another one.
     fn set(&mut self, seat: Seat, claim: Best) -> bool {
-        let mut place = self.put(seat, claim);
+        self.best[seat.place as usize] = claim;
         let Branch { begin, width, .. } = self.branches[seat.branch as usize];
         let best = &mut self.best[begin as usize..(begin + 2 * width) as usize];
+        let mut place = (seat.place - begin) as usize;
         while place > 1 {
             place /= 2;
             let better = Best::of(best[2 * place], best[2 * place + 1]);
@@ -256,11 +266,11 @@ impl Ranking {
     }
 }
 
-/// A new seat on a branch.
+/// A new seat on a branch, with its number there as its place.
 fn sit(branches: &mut [Branch], branch: u32) -> Seat {
     let width = &mut branches[branch as usize].width;
     *width += 1;
-    Seat { branch, number: *width - 1 }
+    Seat { branch, place: *width - 1 }
 }
 
 /// The branches of every object.

@@ -7,7 +7,8 @@
 //! The part of an association is its tickets over those of its parent (Grid Engine's short-term target), and k is (q + R + C)/q as in
 //! [`super::dilution`].
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
+use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::ops::Range;
 
 use super::groups::{GroupPlace, Groups};
@@ -140,6 +141,7 @@ impl TreeOrder {
         let Some(top) = self.top else { return };
         // Associations come before those below them and next to them, and so do the groups: what is below one is in one place.
         let ends = ends(tree);
+        let mut merged = Vec::new();
         let mut entries: Vec<Entry> = jobs.groups.all().iter().map(|place| jobs.entry(place)).collect();
         for node in tree.nodes().take(ends[top.index()]).skip(top.index()).rev() {
             let order = &mut entries[jobs.groups.range(node.index()..ends[node.index()])];
@@ -150,7 +152,7 @@ impl TreeOrder {
                 continue;
             }
             if !is_user {
-                order.sort_by(|a, b| descending(a, b).then_with(|| a.tie.cmp(&b.tie)));
+                merge(order, &mut merged);
                 self.orders[node.index()] = self.remember(order);
             }
             let is_last = node == top || tree.fair_share_parent(node) == Some(top);
@@ -317,6 +319,28 @@ fn ends(tree: &ShareTree) -> Vec<usize> {
 /// From the largest key, whatever the order in which it was worked out.
 fn descending(a: &Entry, b: &Entry) -> Ordering {
     rank(b.key).cmp(&rank(a.key))
+}
+
+/// Makes one order of those of the children, which come one after the other. `merged` is a buffer.
+fn merge(order: &mut [Entry], merged: &mut Vec<Entry>) {
+    let in_order = |a: &Entry, b: &Entry| descending(a, b).then_with(|| a.tie.cmp(&b.tie)).is_le();
+    let mut runs: Vec<_> = order.chunk_by(in_order).map(<[Entry]>::iter).collect();
+    if runs.len() < 2 {
+        return;
+    }
+    let head = |at: usize, entry: &Entry| (rank(entry.key), Reverse((entry.tie, at)));
+    let heads = runs.iter().enumerate().filter_map(|(at, run)| Some(head(at, run.as_slice().first()?)));
+    let mut heads: BinaryHeap<_> = heads.collect();
+    merged.clear();
+    while let Some(mut first) = heads.peek_mut() {
+        let (_, Reverse((_, at))) = *first;
+        merged.extend(runs[at].next());
+        match runs[at].as_slice().first() {
+            Some(entry) => *first = head(at, entry),
+            None => drop(PeekMut::pop(first)),
+        }
+    }
+    order.copy_from_slice(merged);
 }
 
 /// Orders the jobs of a child by their new keys, and says how ties with those of other children are broken.

@@ -355,6 +355,11 @@ impl Drafts {
         self.tickets.of(at, id, book)
     }
 
+    /// `PriorityWeightFairshare`
+    pub(super) fn fair_share_weight(&self) -> u32 {
+        self.config.factors.weights.fair_share
+    }
+
     /// What the priority of the draft at a place is made of; `None` where the association is none that the last distribution knew.
     fn evaluation(&self, draft: &Draft, at: usize, standing: &Standing) -> Option<Evaluation> {
         let OfPartition { factor, book } = self.partitions.get(draft.partition);

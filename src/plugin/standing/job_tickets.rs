@@ -269,6 +269,11 @@ impl Standing {
         }))
     }
 
+    /// What gave tickets to the jobs of the last cycle in the default book, where the settings ask for that.
+    pub fn pools_of_cycle(&self) -> Option<&Pools> {
+        self.of_cycle.as_deref().unwrap_or(self).pools()
+    }
+
     /// What gives tickets to single jobs in the default book, where the settings ask for that.
     pub fn pools(&self) -> Option<&Pools> {
         self.books.get(BookAt::DEFAULT).pools.as_ref()

@@ -22,7 +22,7 @@ use super::assoc_factor::AssocFactor;
 use super::assoc_index::{Index, Slot};
 use super::config::Config;
 use super::queue::Queues;
-use super::waiting::{AssocPlace, Entry, Waiting};
+use super::waiting::{AssocPlace, Entry, SeenEntries, Waiting};
 use crate::faults;
 use crate::host::access::Open;
 use crate::host::locks::{AssocLock, Levels};
@@ -285,18 +285,18 @@ impl Standing {
             self.clear();
             return;
         };
-        let mut seen = Vec::with_capacity(self.entries.len());
+        let mut seen = SeenEntries::same_as(&self.entries);
         let mut usage = Vec::with_capacity(self.entries.len());
         self.assoc_factors.clear();
         views::shares_and_usage(lock.host()).walk_list(list, |association| {
-            seen.push(Entry::of(association));
+            seen.note(Entry::of(association));
             usage.push(association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw)));
             if self.assoc != AssocFactor::None {
                 self.assoc_factors.push(self.assoc.of(association));
             }
         });
-        if seen != *self.entries {
-            self.rebuild(seen, lock.root().map_or(0, Association::address));
+        if let Some(entries) = seen.changed() {
+            self.rebuild(entries, lock.root().map_or(0, Association::address));
         }
         if !Arc::ptr_eq(&self.books.get(BookAt::DEFAULT).tree, &self.tree) {
             self.plant(lock);

@@ -77,6 +77,8 @@ pub struct PointsQueue {
     unknown: Facts,
     /// Numbers of partitions by the address of the record, while the locks are held.
     by_address: FxHashMap<usize, u32>,
+    /// That of the last one.
+    last: Option<(usize, u32)>,
     /// Those that may be overtaken, and those that may have overtaken others.
     eligible: Vec<Eligible>,
     started: Vec<Started>,
@@ -161,6 +163,7 @@ impl PointsQueue {
             facts: Vec::with_capacity(facts),
             unknown: Facts::unknown(),
             by_address: FxHashMap::default(),
+            last: None,
             eligible: Vec::new(),
             started: Vec::new(),
             own: Default::default(),
@@ -193,12 +196,19 @@ impl PointsQueue {
     /// To be called whenever the locks were let go of.
     pub fn begin_hold(&mut self) {
         self.by_address.clear();
+        self.last = None;
     }
 
     fn number(&mut self, partition: Partition<'_>) -> u32 {
+        let address = partition.address();
+        if let Some((_, number)) = self.last.filter(|(last, _)| *last == address) {
+            return number;
+        }
         let (known, partitions) = (&mut self.by_address, &mut self.state.partitions);
         let number = || partitions.number(&partition.text(|part| part.name));
-        *known.entry(partition.address()).or_insert_with(number)
+        let number = *known.entry(address).or_insert_with(number);
+        self.last = Some((address, number));
+        number
     }
 
     /// Whether a cap may keep a job from starting.
@@ -371,7 +381,10 @@ impl PointsQueue {
         self.jobs.sort_unstable_by_key(|job| job.id);
         let core = &self.state.core;
         let partitions = self.state.partitions.all().iter().map(|name| core.partition(name)).collect();
-        let qos = self.jobs.iter().chain(&self.others).map(|job| job.qos).collect::<FxHashSet<u32>>();
+        // Mostly the next job has the same.
+        let mut last = None;
+        let qos = self.jobs.iter().chain(&self.others).map(|job| job.qos);
+        let qos: FxHashSet<u32> = qos.filter(|qos| last.replace(*qos) != Some(*qos)).collect();
         let places = Places {
             partitions,
             qos: qos.into_iter().map(|id| (id, core.qos(id))).collect(),

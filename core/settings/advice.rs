@@ -87,14 +87,15 @@ impl Thresholds {
                 more => format!(" and {more} more"),
             };
             found.push(Advice::wrong(format!(
-                "Target lines with Block=yes stop no jobs of QOS {named}{more}: those come last beyond a cap. If they are to be stopped, too:                  sacctmgr modify qos {named} set UsageThreshold=0.000001 Flags+=EnforceUsageThreshold"
+                "Target lines with Block=yes stop no jobs of QOS {named}{more}: beyond a cap these jobs come last. To \
+                 stop them, too: sacctmgr modify qos {named} set UsageThreshold=0.000001 Flags+=EnforceUsageThreshold"
             )));
         }
         found.extend(self.meaningless.iter().map(|name| {
             Advice::wrong(format!(
-                "QOS {name} has a UsageThreshold: slurmctld compares it with the weighted fair-share factor of a job (the column FAIRSHARE of \
-                 sprio), which is relative to the best waiting user here. It has little meaning: unset it, or the flag \
-                 EnforceUsageThreshold"
+                "QOS {name} has a UsageThreshold, which means little here: slurmctld compares it with a job's \
+                 weighted fair-share factor (the column FAIRSHARE of sprio), which is relative to the best waiting \
+                 user. Unset it, or the flag EnforceUsageThreshold"
             ))
         }));
         found
@@ -163,8 +164,8 @@ impl Settings {
         let others = self.tickets_functional > 0 || !self.overrides.is_empty() || self.admin_comment_tickets;
         (self.tickets_share == 0 && !others).then(|| {
             Advice::wrong(
-                "TicketsShare=0 gives no tickets by shares, and nothing else gives any: every job has the fair-share factor 0. Remove it, or \
-                 set TicketsFunctional, or write Override lines",
+                "TicketsShare=0 gives no tickets by shares, and nothing else gives any, so every job has the \
+                 fair-share factor 0. Remove it, set TicketsFunctional, or add Override lines",
             )
         })
     }
@@ -172,9 +173,11 @@ impl Settings {
     fn committed_by_the_minute(&self) -> Option<Advice> {
         let is_minute = self.dilution_quantum <= 1.0 && self.dilution_exponent > 0.0;
         (self.dilution != Dilution::None && self.dilution_unit == DilutionUnit::Committed && is_minute).then(|| {
+            let left = 100.0 * (self.dilution_quantum / (self.dilution_quantum + 60.0)).powf(self.dilution_exponent);
             Advice::wrong(format!(
-                "DilutionUnit=committed counts billing times minutes: with DilutionQuantum={} one job of an hour on one CPU leaves the next one \
-                 a sixtieth of the tickets. Set DilutionQuantum to what a usual job commits, such as 960 for four CPUs and four hours",
+                "DilutionUnit=committed counts billing times minutes: with DilutionQuantum={} a one-hour job on one \
+                 CPU leaves the next job {left:.1} % of the tickets. Set DilutionQuantum to what a usual job commits, \
+                 such as 960 for four CPUs for four hours",
                 self.dilution_quantum
             ))
         })
@@ -185,8 +188,8 @@ impl Settings {
         let seconds = i128::from(length) * i128::from(self.tree_depth);
         (seconds < i128::from(SHORT)).then(|| {
             Advice::wrong(format!(
-                "TreeWindow times TreeDepth is {length} s times {depth}: usage is forgotten in that time, so fair-share depends on who runs at \
-                 the moment. A number without a dash is minutes; 1-0 is a day"
+                "TreeWindow times TreeDepth is {length} s times {depth}: usage is forgotten after that time, so \
+                 fair-share depends on who is running jobs now. A number without a dash is minutes; 1-0 is one day"
             ))
         })
     }
@@ -196,8 +199,8 @@ impl Settings {
         let falls = self.dilution != Dilution::None || dated || !self.targets.is_empty();
         (beside.increase_only && falls).then(|| {
             Advice::wrong(
-                "PriorityFlags=INCR_ONLY does not let a priority fall, as it must with Dilution, with Target, and where an Override ends: \
-                 remove INCR_ONLY",
+                "PriorityFlags=INCR_ONLY does not let a priority fall, but with Dilution, with Target and when an \
+                 Override ends it must: remove INCR_ONLY",
             )
         })
     }
@@ -206,8 +209,8 @@ impl Settings {
         let usage = |line: &Component| line.component == ComponentKind::Usage;
         (!beside.calculate_running && self.components.iter().any(usage)).then(|| {
             Advice::without_effect(
-                "Component=USAGE counts running jobs, which get no new priorities: add CALCULATE_RUNNING to PriorityFlags, or remove the \
-                 line",
+                "Component=USAGE gives points to running jobs, whose priorities are not recalculated: add \
+                 CALCULATE_RUNNING to PriorityFlags, or remove the line",
             )
         })
     }
@@ -238,8 +241,8 @@ impl Beside {
         let others =
             [age, assoc, job_size, partition, qos].iter().any(|weight| *weight != 0) || self.weighs_tres;
         Some(if others {
-            let text = "PriorityWeightFairshare=0: fair-share is computed, and no job has any of it. Set PriorityWeightFairshare (see \
-                        docs/weights.md)";
+            let text = "PriorityWeightFairshare=0: fair-share is computed, but affects no job. Set \
+                        PriorityWeightFairshare (see docs/weights.md)";
             if self.has_tickets {
                 Advice::without_effect(text)
             } else {
@@ -256,8 +259,9 @@ impl Beside {
     fn increase_only(&self) -> Option<Advice> {
         (self.increase_only && self.weights.fair_share > 0).then(|| {
             Advice::wrong(
-                "PriorityFlags=INCR_ONLY keeps each job at the highest priority that it ever had: fair-share is relative to who waits at the \
-                 moment, so in time all jobs come near the top and their order means nothing. Remove INCR_ONLY",
+                "PriorityFlags=INCR_ONLY keeps each job at the highest priority that it ever had. Fair-share is \
+                 relative to the users who are waiting now, so in time all jobs come near the top and their order \
+                 means nothing. Remove INCR_ONLY",
             )
         })
     }
@@ -265,8 +269,8 @@ impl Beside {
     fn age(&self) -> Option<Advice> {
         (self.max_age == 0 && self.weights.age > 0).then(|| {
             Advice::without_effect(
-                "PriorityMaxAge=0 gives every job all of PriorityWeightAge at once, so waiting changes nothing: set PriorityMaxAge, such as \
-                 7-0, or remove PriorityWeightAge",
+                "PriorityMaxAge=0 gives every job the whole PriorityWeightAge at once, so waiting changes nothing: set \
+                 PriorityMaxAge, such as 7-0, or remove PriorityWeightAge",
             )
         })
     }
@@ -277,8 +281,8 @@ impl Beside {
         (overwhelms && self.max_age > 0 && !is_endless(self.max_age)).then(|| {
             let minutes = f64::from(self.max_age) * f64::from(fair_share) / f64::from(age) / 60.0;
             Advice::unusual(format!(
-                "PriorityWeightAge={age} is {} times PriorityWeightFairshare: who submits {minutes:.0} minutes earlier comes \
-                 first, whatever the shares. Set PriorityWeightFairshare higher (see docs/weights.md)",
+                "PriorityWeightAge={age} is {} times PriorityWeightFairshare: a job submitted {minutes:.0} minutes \
+                 earlier comes first, whatever the shares. Set PriorityWeightFairshare higher (see docs/weights.md)",
                 age / fair_share
             ))
         })
@@ -287,8 +291,8 @@ impl Beside {
     fn usage_for_ever(&self) -> Option<Advice> {
         ((self.half_life == 0 || is_endless(self.half_life)) && !self.resets).then(|| {
             Advice::wrong(
-                "PriorityDecayHalfLife=0 and PriorityUsageResetPeriod=NONE: usage is never forgotten, so who has once used much stays last. Set \
-                 one of them",
+                "PriorityDecayHalfLife=0 and PriorityUsageResetPeriod=NONE: usage is never forgotten, so users who \
+                 once used much stay last. Set one of the two",
             )
         })
     }
@@ -296,8 +300,8 @@ impl Beside {
     fn usage_is_forgotten(&self) -> Option<Advice> {
         (1..SHORT).contains(&self.half_life).then(|| {
             Advice::wrong(format!(
-                "PriorityDecayHalfLife is {} s: half of all usage is forgotten in that time, so fair-share depends on who runs at the moment. A \
-                 number without a dash is minutes; 7-0 is seven days",
+                "PriorityDecayHalfLife is {} s: half of all usage is forgotten in that time, so fair-share depends on \
+                 who is running jobs now. A number without a dash is minutes; 7-0 is seven days",
                 self.half_life
             ))
         })
@@ -306,7 +310,7 @@ impl Beside {
     fn windows_are_emptied(&self) -> Option<Advice> {
         self.resets.then(|| {
             Advice::unusual(
-                "PriorityUsageResetPeriod empties the windows of TreeUsage=window, which forget usage by themselves. Set \
+                "PriorityUsageResetPeriod empties the windows of TreeUsage=window, which forget usage without it. Set \
                  PriorityUsageResetPeriod=NONE, unless RawUsage should be reset for limits",
             )
         })
@@ -315,8 +319,8 @@ impl Beside {
     fn rare_calculation(&self) -> Option<Advice> {
         (self.calc_period > SHORT).then(|| {
             Advice::wrong(format!(
-                "PriorityCalcPeriod is {} s: priorities are computed and usage is counted only so often, so the order of jobs is that of \
-                 then. Set PriorityCalcPeriod=5 (minutes)",
+                "PriorityCalcPeriod is {} s: priorities are computed and usage is counted only that often, so the \
+                 order of jobs is that of the last calculation. Set PriorityCalcPeriod=5 (minutes)",
                 self.calc_period
             ))
         })

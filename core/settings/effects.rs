@@ -70,7 +70,7 @@ impl Settings {
     fn parts_of_nothing(&self, found: &mut Vec<String>) {
         let mut say = |component: ComponentKind, part: &str, weight: f64, lacking: &str| {
             found.push(format!(
-                "Component={component} {part}={weight} changes nothing: {lacking}. Write one, or remove {part}"
+                "Component={component} {part}={weight} changes nothing: {lacking}. Add one, or remove {part}"
             ));
         };
         for line in self.components.iter().filter(|line| line.weight != 0.0) {
@@ -78,13 +78,13 @@ impl Settings {
                 ComponentKind::Cred => {
                     let has = |kind| self.credentials.iter().any(|line| line.kind == kind);
                     for (part, weight, kind) in without(&CREDENTIALS, line, has) {
-                        say(line.component, part, weight, &format!("there is no line Credential={kind}"));
+                        say(line.component, part, weight, &format!("there is no Credential={kind} line"));
                     }
                 }
                 ComponentKind::Fs => {
                     let has = |kind| self.targets.iter().any(|line| line.kind == kind);
                     for (part, weight, kind) in without(&TARGETS, line, has) {
-                        say(line.component, part, weight, &format!("there is no line Target={kind}"));
+                        say(line.component, part, weight, &format!("there is no Target={kind} line"));
                     }
                 }
                 ComponentKind::Target => {
@@ -111,7 +111,7 @@ impl Settings {
                         .as_ref()
                         .is_some_and(|states| states.iter().all(|(_, value)| *value == 0.0))
                     {
-                        say(line.component, "State", line.state.weight, "all numbers of States are 0");
+                        say(line.component, "State", line.state.weight, "States has no number other than 0");
                     }
                 }
                 ComponentKind::Res
@@ -137,7 +137,8 @@ impl Settings {
                 && lines().any(|line| line.weight.is_some_and(|weight| weight != 0.0));
             if lines().next().is_some() && !adds && !counts(weight) {
                 found.push(format!(
-                    "Target={kind} lines change nothing: no line Component=FS has {part} with a weight. Add it, or remove the lines"
+                    "Target={kind} lines change nothing: no Component=FS line gives {part} a weight. Add it, or \
+                     remove the lines"
                 ));
             }
         }
@@ -148,7 +149,8 @@ impl Settings {
                 self.credentials.iter().filter(|line| line.kind == kind && line.class_weight.is_none());
             if lines.next().is_some() && !counts(weight) {
                 found.push(format!(
-                    "Credential={kind} lines change nothing: no line Component=CRED has {part} with a weight. Add it, or remove the lines"
+                    "Credential={kind} lines change nothing: no Component=CRED line gives {part} a weight. Add it, or \
+                     remove the lines"
                 ));
             }
         }

@@ -62,8 +62,9 @@ impl Settings {
         }
         if count(self) != lines {
             found.push(Advice::without_effect(
-                "Charge=WCKey, Override=WCKey and Grant=WCKey do nothing without wckeys in AccountingStorageEnforce, because any user may name any \
-                 key: set AccountingStorageEnforce=...,wckeys and TrackWCKey=yes and restart slurmctld, or remove the lines",
+                "Charge=WCKey, Override=WCKey and Grant=WCKey do nothing, because without wckeys in \
+                 AccountingStorageEnforce any user can use any wckey: set AccountingStorageEnforce=...,wckeys and \
+                 TrackWCKey=yes and restart slurmctld, or remove the lines",
             ));
         }
         let by_qos = self.charges.iter().any(|line| line.kind == ChargeKind::Qos)
@@ -71,8 +72,9 @@ impl Settings {
             || self.grants.iter().any(|line| line.kind == GrantKind::Qos);
         if by_qos && !enforced.qos {
             found.push(Advice::wrong(
-                "Charge=QOS, Override=QOS and Grant=QOS are open to every user without qos in AccountingStorageEnforce, because any user may submit \
-                 to any QOS: set AccountingStorageEnforce=...,qos and restart slurmctld",
+                "Charge=QOS, Override=QOS and Grant=QOS are open to every user, because without qos in \
+                 AccountingStorageEnforce any user can submit to any QOS: set AccountingStorageEnforce=...,qos and \
+                 restart slurmctld",
             ));
         }
         if enforced.limits {
@@ -82,22 +84,25 @@ impl Settings {
         self.charges.retain(|line| line.kind != ChargeKind::Requeued);
         if self.charges.len() != lines {
             found.push(Advice::without_effect(
-                "Charge=Requeued does nothing without limits in AccountingStorageEnforce, because slurmctld does not tell how a run ended: \
-                 set AccountingStorageEnforce=...,limits and restart slurmctld, or remove the line",
+                "Charge=Requeued does nothing, because without limits in AccountingStorageEnforce slurmctld does not \
+                 tell the plugin how a run ended: set AccountingStorageEnforce=...,limits and restart slurmctld, or \
+                 remove the line",
             ));
         }
         if !self.grants.is_empty() {
             self.grants.clear();
             self.adjusts.clear();
             found.push(Advice::without_effect(
-                "Grant does nothing without limits in AccountingStorageEnforce, because slurmctld does not tell that a job ended: set \
-                 AccountingStorageEnforce=...,limits and restart slurmctld, or remove the lines",
+                "Grant does nothing, because without limits in AccountingStorageEnforce slurmctld does not tell the \
+                 plugin that a job ended: set AccountingStorageEnforce=...,limits and restart slurmctld, or remove \
+                 the lines",
             ));
         }
         if !self.minimum_charge.is_zero() {
             found.push(Advice::wrong(
-                "MinimumCharge misses runs that are requeued without limits in AccountingStorageEnforce, because slurmctld does not tell of \
-                 their ends: set AccountingStorageEnforce=...,limits and restart slurmctld",
+                "MinimumCharge misses runs that are requeued, because without limits in AccountingStorageEnforce \
+                 slurmctld does not tell the plugin that they ended: set AccountingStorageEnforce=...,limits and \
+                 restart slurmctld",
             ));
         }
         found

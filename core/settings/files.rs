@@ -81,38 +81,35 @@ impl Reader<'_> {
     fn text(&self, path: &Path) -> Result<(String, PathBuf), Fault> {
         let unreadable = |error: io::Error| Fault {
             line: None,
-            allowed: "allowed is a file that SlurmUser can read",
+            allowed: "must be a file that SlurmUser can read",
             advice: format!("check {}: {error}", path.display()),
         };
         let fault = |allowed, advice: &str| Fault { line: None, allowed, advice: advice.into() };
         if self.open.len() > MAX_DEPTH || self.files >= MAX_FILES {
-            return Err(fault(
-                "allowed are Include 16 levels deep and 256 files in all",
-                "include fewer files",
-            ));
+            return Err(fault("Include can go 16 levels deep, with 256 files in all", "include fewer files"));
         }
         let canonical = fs::canonicalize(path).map_err(unreadable)?;
         if self.open.contains(&canonical) {
-            return Err(fault(
-                "allowed is a file that does not include itself",
-                "remove this Include or the other",
-            ));
+            return Err(fault("a file cannot include itself", "remove this Include or the other"));
         }
         if !fs::metadata(&canonical).map_err(unreadable)?.is_file() {
-            return Err(fault("allowed is a regular file", "name a file, not a directory or device"));
+            return Err(fault("must be a regular file", "name a file, not a directory or device"));
         }
         let mut bytes = Vec::new();
         let file = File::open(&canonical).map_err(unreadable)?;
         let room = MAX_BYTES - self.bytes;
         file.take(room + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > room {
-            return Err(fault("allowed are 16 MiB in all files", "check that this is the right file"));
+            return Err(fault(
+                "all files together can have at most 16 MiB",
+                "check that this is the right file",
+            ));
         }
         String::from_utf8(bytes).map(|text| (text, canonical)).map_err(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             Fault {
                 line: Some(valid.split(|&byte| byte == b'\n').count()),
-                allowed: "allowed is text in UTF-8",
+                allowed: "must be text in UTF-8",
                 advice: "convert the file to UTF-8, or correct the line".into(),
             }
         })

@@ -124,6 +124,6 @@ pub fn parse(text: &str, name: &str) -> Result<Settings, String> {
         Some(newer) if newer > VERSION => {
             Err(format!("a newer slurm-multifactor2 wrote it (version {newer}, this one knows {VERSION})"))
         }
-        _ => Err("its first line is not one of ours".into()),
+        _ => Err("its first line is not from slurm-multifactor2".into()),
     }
 }

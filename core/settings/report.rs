@@ -57,9 +57,9 @@ pub struct Error {
     pub key: String,
     /// The value, or the text that could not be read; empty where it is missing.
     pub value: String,
-    /// What is allowed there, as a phrase: `allowed are eligible, pending, startable`.
+    /// What is allowed there, as a phrase: `must be one of eligible, pending, startable`.
     pub allowed: String,
-    /// What to do.
+    /// What to do; empty where that is plain from what is allowed.
     pub advice: String,
 }
 
@@ -72,7 +72,11 @@ impl fmt::Display for Error {
             (key, "") => write!(f, "{}", Shown(key, MAX_SHOWN))?,
             (key, value) => write!(f, "{}={}", Shown(key, MAX_SHOWN), Shown(value, MAX_SHOWN))?,
         }
-        write!(f, ": {}; {}", self.allowed, self.advice)
+        write!(f, ": {}", self.allowed)?;
+        match self.advice.as_str() {
+            "" => Ok(()),
+            advice => write!(f, "; {advice}"),
+        }
     }
 }
 

@@ -191,7 +191,7 @@ impl Checker {
                 key: "Include".into(),
                 value: path,
                 allowed: "Include is allowed in files only".into(),
-                advice: "write the settings themselves".into(),
+                advice: "write the settings here instead".into(),
             }),
             Statement::Pairs { pairs, complete } => self.check.line(&mut self.entries, &pairs, complete),
         }
@@ -280,11 +280,11 @@ impl Check {
         (*lines, *names) = (*lines + 1, *names + more);
         let (lines, names) = (*lines, *names);
         if before && lines > MAX_LINES {
-            let allowed = format!("allowed are {MAX_LINES} lines with {}", setting.name);
-            self.refuse(head, &allowed, "put names that are alike on one line".into());
+            let allowed = format!("at most {MAX_LINES} lines with {} are allowed", setting.name);
+            self.refuse(head, &allowed, "put names with the same values on one line".into());
         } else if before && names > MAX_NAMES {
-            let allowed = format!("allowed are {MAX_NAMES} names in all lines with {}", setting.name);
-            self.refuse(head, &allowed, "remove names, or name an account in their place".into());
+            let allowed = format!("at most {MAX_NAMES} names are allowed in all lines with {}", setting.name);
+            self.refuse(head, &allowed, "remove names, or name an account instead".into());
         }
         lines <= MAX_LINES && names <= MAX_NAMES
     }
@@ -317,8 +317,8 @@ impl Check {
         let written =
             |attribute: &Setting| rest.iter().any(|pair| pair.key.eq_ignore_ascii_case(attribute.name));
         for attribute in known.iter().filter(|a| complete && a.absent == Absent::Error && !written(a)) {
-            let allowed = format!("{} is missing on the line: {}", attribute.name, attribute.kind.allowed());
-            self.refuse(head, &allowed, format!("add {}=...", attribute.name));
+            let allowed = format!("{} is missing on the line", attribute.name);
+            self.refuse(head, &allowed, format!("add {}=..., {}", attribute.name, attribute.kind.allowed()));
         }
         Some(Entry {
             place: head.place.clone(),
@@ -352,8 +352,8 @@ impl Check {
 
     fn value(&mut self, setting: &Setting, pair: &Pair) -> Option<Value> {
         if pair.value.len() > MAX_VALUE && !setting.is_list() {
-            let allowed = format!("allowed are values of up to {MAX_VALUE} bytes");
-            self.refuse(pair, &allowed, "correct it".into());
+            let allowed = format!("a value can have at most {MAX_VALUE} bytes");
+            self.refuse(pair, &allowed, "shorten it".into());
             return None;
         }
         let value = setting.kind.read(&pair.value);
@@ -363,10 +363,10 @@ impl Check {
                 _ => None,
             };
             let remedy = match setting.absent {
-                Absent::Default(text) => format!("correct it, or remove it for the default {text}"),
-                Absent::Unset | Absent::Error => "correct it".into(),
+                Absent::Default(text) => format!("correct it, or remove it to use the default {text}"),
+                Absent::Unset | Absent::Error => String::new(),
             };
-            self.refuse(pair, &setting.kind.allowed(), did_you_mean(meant) + &remedy);
+            self.refuse(pair, &format!("must be {}", setting.kind.allowed()), did_you_mean(meant, remedy));
         }
         value
     }
@@ -380,8 +380,8 @@ impl Check {
         let meant = nearest(&pair.key, table.map(|setting| setting.name));
         self.refuse(
             pair,
-            &format!("unknown key; known are {known}"),
-            did_you_mean(meant) + "correct the key, or remove it",
+            &format!("unknown key; known keys are {known}"),
+            did_you_mean(meant, "correct the key, or remove it".into()),
         );
     }
 
@@ -400,8 +400,13 @@ fn find(table: &'static [Setting], key: &str) -> Option<&'static Setting> {
     table.iter().find(|setting| setting.name.eq_ignore_ascii_case(key))
 }
 
-fn did_you_mean(word: Option<&str>) -> String {
-    word.map(|word| format!("did you mean {word}? ")).unwrap_or_default()
+/// A guess before the remedy, if there is one.
+fn did_you_mean(word: Option<&str>, remedy: String) -> String {
+    match word {
+        None => remedy,
+        Some(word) if remedy.is_empty() => format!("did you mean {word}?"),
+        Some(word) => format!("did you mean {word}? Otherwise {remedy}"),
+    }
 }
 
 /// The known word that `word` was probably meant to be: at most a third of it mistyped.

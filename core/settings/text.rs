@@ -124,7 +124,7 @@ pub fn parse_list(text: &str, source: &str) -> Document {
                 place: place.clone(),
                 key: String::new(),
                 value: piece.into(),
-                allowed: "allowed is Key=Value, several separated by commas".into(),
+                allowed: "must be Key=Value, with commas between several".into(),
                 advice: "correct PriorityParameters in slurm.conf; a value with commas belongs in \
                          multifactor2.conf"
                     .into(),
@@ -141,11 +141,11 @@ fn statement(source: &Arc<str>, line: &TextLine, errors: &mut Errors, take: &mut
     let place = |at| Place { source: Arc::clone(source), line: Some(line.number_at(at)) };
     let start = scanner.at;
     if line.is_too_long {
-        let fault = Fault::new("", scanner.rest(), "allowed are lines of up to 1 MiB")
+        let fault = Fault::new("", scanner.rest(), "a line can have at most 1 MiB")
             .advise("write several lines, each with some of the names");
         errors.push(fault.at(place(start)));
     } else if let Some(nul) = line.text.find('\0') {
-        let fault = Fault::new("", &line.text[..nul], "allowed is text without NUL bytes")
+        let fault = Fault::new("", &line.text[..nul], "must be text without NUL bytes")
             .advise("the file is damaged or not a text file; write it again");
         errors.push(fault.at(place(nul)));
     } else if scanner.skip_include() {
@@ -294,7 +294,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn path(&mut self) -> Result<String, Fault> {
-        const ALLOWED: &str = "allowed is Include <path>, with one path and nothing else on the line";
+        const ALLOWED: &str = "must be Include <path>, with one path and nothing else on the line";
         self.skip_space();
         let rest = self.rest();
         let path = self.value("Include")?;
@@ -315,14 +315,14 @@ impl<'a> Scanner<'a> {
         self.skip_space();
         match self.next() {
             Some('=') if key.eq_ignore_ascii_case("include") => {
-                Err(Fault::new(key, self.rest(), "allowed is Include <path>").advise("remove the ="))
+                Err(Fault::new(key, self.rest(), "must be Include <path>").advise("remove the ="))
             }
             Some('=') if !key.is_empty() => {
                 self.skip_space();
                 Ok((key.into(), self.value(key)?))
             }
-            _ => Err(Fault::new("", word, "allowed are Key=Value, Include <path> and # for comments")
-                .advise("correct the line; a value with blanks must be in double quotes")),
+            _ => Err(Fault::new("", word, "must be Key=Value, Include <path> or a comment after #")
+                .advise("correct the line, and put a value with blanks in double quotes")),
         }
     }
 
@@ -341,8 +341,8 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         while !self.rest().starts_with('"') {
             if self.at_end() {
-                return Err(Fault::new(key, rest, "allowed is a value in double quotes on one line")
-                    .advise("add the closing quote; write # in a value as \\#"));
+                return Err(Fault::new(key, rest, "a value in double quotes must end on the same line")
+                    .advise("add the closing quote, and write # in a value as \\#"));
             }
             value.extend(self.literal());
         }
@@ -350,8 +350,8 @@ impl<'a> Scanner<'a> {
         if self.at_end() || self.rest().starts_with(is_space) {
             return Ok(value);
         }
-        Err(Fault::new(key, rest, "after a closing quote allowed are a blank and the end of the line")
-            .advise("put the whole value in quotes; write a quote in it as \\\""))
+        Err(Fault::new(key, rest, "a closing quote must be followed by a blank or the end of the line")
+            .advise("put the whole value in quotes, and write a quote in it as \\\""))
     }
 
     /// The next character, or the one behind a backslash.

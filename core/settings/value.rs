@@ -129,8 +129,8 @@ const DAY_BEGINS: [u64; 3] = [0, 0, 0];
 const DAY_ENDS: [u64; 3] = [23, 59, 59];
 
 const SPANS: &str =
-    "allowed are minutes, minutes:seconds, hours:minutes:seconds and days-hours[:minutes[:seconds]]";
-const DATES: &str = "allowed is a date YYYY-MM-DD[Thh:mm[:ss]] from 1970 on";
+    "a time written as minutes, minutes:seconds, hours:minutes:seconds or days-hours[:minutes[:seconds]]";
+const DATES: &str = "a date YYYY-MM-DD[Thh:mm[:ss]] from 1970 on";
 
 const YES: [&str; 3] = ["yes", "true", "1"];
 const NO: [&str; 3] = ["no", "false", "0"];
@@ -166,7 +166,7 @@ impl Kind {
         }
     }
 
-    /// What [`Kind::read`] accepts, as a phrase: `allowed are eligible, pending, startable`.
+    /// What [`Kind::read`] accepts, as a noun phrase: `one of eligible, pending, startable`.
     pub fn allowed(&self) -> String {
         let range = |min: f64, max: f64| {
             if max.is_finite() {
@@ -178,25 +178,25 @@ impl Kind {
         match self {
             Kind::Choice(words) => {
                 let words: Vec<_> = words.iter().map(|word| word.text).collect();
-                format!("allowed are {}", words.join(", "))
+                format!("one of {}", words.join(", "))
             }
-            Kind::Integer { min, max } => format!("allowed is a whole number from {min} to {max}"),
-            Kind::Decimal { min, max } => format!("allowed is a number {}", range(*min, *max)),
-            Kind::PositiveDecimal => "allowed is a number of more than 0".into(),
-            Kind::ZeroOrDecimal { min } => format!("allowed are 0 and numbers of {min} or more"),
-            Kind::YesNo => format!("allowed are {}, {}", YES.join(", "), NO.join(", ")),
+            Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Kind::Decimal { min, max } => format!("a number {}", range(*min, *max)),
+            Kind::PositiveDecimal => "a number above 0".into(),
+            Kind::ZeroOrDecimal { min } => format!("0, or a number of {min} or more"),
+            Kind::YesNo => format!("one of {}, {}", YES.join(", "), NO.join(", ")),
             Kind::Duration => SPANS.into(),
-            Kind::PositiveDuration => format!("{SPANS}, of more than 0 seconds"),
+            Kind::PositiveDuration => format!("{SPANS}, longer than 0 seconds"),
             Kind::Date => DATES.into(),
-            Kind::EndDate => format!("{DATES}, where a date without a time is the end of that day"),
-            Kind::Names => "allowed are names separated by commas, each once, of at most 255 bytes".into(),
+            Kind::EndDate => format!("{DATES} (without a time, the end of that day)"),
+            Kind::Names => "names separated by commas, each once and at most 255 bytes long".into(),
             Kind::Weights { min, max } => {
                 format!(
-                    "allowed are name:number separated by commas, each name once, of at most 255 bytes, each number {}",
+                    "name:number pairs separated by commas, each name once and at most 255 bytes long, each number {}",
                     range(*min, *max)
                 )
             }
-            Kind::Text { allowed, .. } => format!("allowed is {allowed}"),
+            Kind::Text { allowed, .. } => (*allowed).into(),
         }
     }
 }

@@ -178,7 +178,7 @@ fn names_are_looked_for_where_all_can_be_seen() {
         fs::write(&conf, "Override=User Name=nobody Tickets=5\n").unwrap();
         let report = checked(&Arguments { file: Some(conf), ..Arguments::default() }, &saved);
         let text = report.text();
-        assert!(!text.contains("none of that name"), "{case}: {text}");
+        assert!(!text.contains("this name does not exist"), "{case}: {text}");
         assert!(text.contains(&format!("not looked at: names of {hidden}")), "{case}: {text}");
     }
 }
@@ -244,7 +244,7 @@ fn a_saved_directory_is_checked_without_this_host() {
         let report = checked(&Arguments { file: Some(conf), ..Arguments::default() }, &saved);
         assert_eq!(report.exit_code(false), 2, "{release}");
         assert!(
-            report.text().starts_with("wrong: ") && report.text().contains("ActiveJobs=never: allowed are"),
+            report.text().starts_with("wrong: ") && report.text().contains("ActiveJobs=never: must be"),
             "{}",
             report.text()
         );

@@ -78,7 +78,7 @@ fn a_named_file_is_checked_alone() {
         &[&bad],
         2,
         &[
-            &format!("wrong: {bad} line 2: ActiveJobs=eligable: allowed are eligible, pending, startable"),
+            &format!("wrong: {bad} line 2: ActiveJobs=eligable: must be one of eligible, pending, startable"),
             "line 3: Zebra=1",
         ],
     );

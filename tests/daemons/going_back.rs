@@ -39,7 +39,7 @@ fn lines_of_a_newer_version_are_named_and_without_them_the_older_one_goes_on() {
     leave_as_a_newer_version(&cluster, "ActiveJobs=pending\nNewerSetting=1\n");
     let refusal = format!("{:#}", cluster.start_controller().unwrap_err());
     for part in [
-        "multifactor2.conf line 2: NewerSetting=1: unknown key; known are ActiveJobs",
+        "multifactor2.conf line 2: NewerSetting=1: unknown key; known keys are ActiveJobs",
         "cannot use the settings kept in",
         "failed to initialize priority plugin",
     ] {

@@ -103,7 +103,7 @@ fn a_refusal_comes_once_or_twice_with_several_plugin_directories() {
         cluster.start_controller().unwrap_err();
         let log = cluster.log()[before..].to_owned();
         assert!(log.contains("failed to initialize priority plugin"), "{log}");
-        log.matches("ActiveJobs=eligable: allowed are").count()
+        log.matches("ActiveJobs=eligable: must be").count()
     };
     assert_eq!(refusals(&mut cluster), 2);
     let plugins = cluster.directory().join("plugins");

@@ -96,7 +96,7 @@ fn priority_parameters_do_as_the_file_does_and_unknown_keys_are_named() {
     assert_eq!(fair_shares(&cluster, jobs), ["49", "100000"]);
     cluster.set("PriorityParameters", "ActiveJob=pending").unwrap();
     cluster.reconfigure().unwrap();
-    wait_for_line(&cluster, "ActiveJob=pending: unknown key; known are ActiveJobs");
+    wait_for_line(&cluster, "ActiveJob=pending: unknown key; known keys are ActiveJobs");
     assert_eq!(fair_shares(&cluster, jobs), ["49", "100000"]);
     assert!(as_printed(number(&cluster.share("f", "user5").unwrap(), "FairShare"), 1.0));
 }

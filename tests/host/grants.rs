@@ -356,7 +356,7 @@ fn without_limits_lines_do_nothing_and_without_lines_there_is_no_file() -> HostR
     host.init()?;
     assert!(!file(&host).exists());
     let log = host.quit()?;
-    assert!(log.contains("Grant does nothing without limits in AccountingStorageEnforce"), "{log}");
+    assert!(log.contains("Grant does nothing, because without limits in AccountingStorageEnforce"), "{log}");
     Ok(())
 }
 

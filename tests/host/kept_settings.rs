@@ -57,7 +57,7 @@ fn a_process_with_a_bad_file_starts_with_the_settings_of_the_one_before() -> Hos
         let log = host.log();
         let [error] = our_errors(&log)[..] else { panic!("one error: {log}") };
         for part in [
-            "multifactor2.conf line 2: ActiveJobs=eligable: allowed are eligible, pending, startable",
+            "multifactor2.conf line 2: ActiveJobs=eligable: must be one of eligible, pending, startable",
             "The last good settings stay in force (ActiveJobs=pending)",
         ] {
             assert!(error.contains(part), "{error}");

@@ -43,8 +43,10 @@ fn a_start_with_a_bad_file_is_refused_with_file_line_value_and_what_is_allowed()
     write_file(&host, BAD)?;
     assert_refused(host.init());
     let (log, file) = (host.log(), host.directory().join("multifactor2.conf"));
-    let line =
-        format!("{} line 2: ActiveJobs=eligable: allowed are eligible, pending, startable", file.display());
+    let line = format!(
+        "{} line 2: ActiveJobs=eligable: must be one of eligible, pending, startable",
+        file.display()
+    );
     assert!(log.contains(&line), "{log}");
     assert!(!host.threads()?.contains(&"decay".to_owned()));
     // The administrator corrects it and starts again.
@@ -57,10 +59,10 @@ fn a_start_with_a_bad_file_is_refused_with_file_line_value_and_what_is_allowed()
 #[test]
 fn a_start_with_bad_parameters_is_refused_and_the_log_names_them() -> HostResult<()> {
     for (parameters, message) in [
-        ("ActiveJobs=all", "PriorityParameters: ActiveJobs=all: allowed are eligible, pending, startable"),
+        ("ActiveJobs=all", "PriorityParameters: ActiveJobs=all: must be one of eligible, pending, startable"),
         (
             "ActiveJob=pending",
-            "PriorityParameters: ActiveJob=pending: unknown key; known are ActiveJobs, Distribution, FairShareScale, ParentUsers, ",
+            "PriorityParameters: ActiveJob=pending: unknown key; known keys are ActiveJobs, Distribution, FairShareScale, ParentUsers, ",
         ),
     ] {
         let mut host = ours()?;

@@ -268,7 +268,7 @@ fn names_that_nothing_has_are_warned_of_once() {
         slurmctld.cycle();
         let missing = |slurmctld: &Slurmctld| {
             let log = slurmctld.log();
-            let lines = log.lines().filter(|line| line.contains("there is none of that name"));
+            let lines = log.lines().filter(|line| line.contains("this name does not exist"));
             lines.map(str::to_owned).collect::<Vec<_>>()
         };
         let warnings = missing(slurmctld);

@@ -171,7 +171,7 @@ fn brief(setting: &Setting) -> String {
         Kind::PositiveDuration => "a time above 0".into(),
         Kind::Date | Kind::EndDate => "a date".into(),
         Kind::Names => "names".into(),
-        _ => shape(setting),
+        _ => setting.kind.allowed(),
     }
 }
 
@@ -190,12 +190,6 @@ fn line(setting: &Setting) -> String {
 /// The attributes of a block that the pages describe.
 fn described(setting: &Setting) -> impl Iterator<Item = &Setting> {
     setting.attributes.unwrap_or_default().iter().filter(|attribute| attribute.is_described)
-}
-
-/// What may be written, without the words of a choice: `a number of 0 or more`.
-fn shape(setting: &Setting) -> String {
-    let allowed = setting.kind.allowed();
-    allowed.trim_start_matches("allowed ").trim_start_matches("is ").trim_start_matches("are ").to_owned()
 }
 
 /// The example file behind its introduction: every setting with its default, commented out.
@@ -228,17 +222,15 @@ pub fn example(table: &[Setting]) -> String {
     text
 }
 
-/// What is allowed and what holds otherwise: `Allowed is a number of 0 or more. Default: 1.`
+/// What is allowed and what holds otherwise: `Allowed: a number of 0 or more. Default: 1.`
 fn sentence(setting: &Setting) -> String {
-    let allowed = setting.kind.allowed();
-    let (first, rest) = allowed.split_at(1);
     let default = match setting.absent {
         Absent::Default(text) => format!(" Default: {text}."),
         Absent::Unset => String::new(),
-        Absent::Error => " It must be there.".into(),
+        Absent::Error => " Required.".into(),
     };
     let with = setting.with.map(|with| format!(" Only with {with}.")).unwrap_or_default();
-    format!("{}{rest}.{default}{with}", first.to_uppercase())
+    format!("Allowed: {}.{default}{with}", setting.kind.allowed())
 }
 
 fn comment(text: &mut String, first: &str, rest: &str, words: &str) {

@@ -45,7 +45,8 @@ pub struct Named<'n> {
 
 /// What is said of a line of which nothing has a name.
 pub const NONE_OF_THAT_NAME: &str =
-    "there is none of that name, so the line does nothing. Correct the name, or create it: it is looked for in every cycle";
+    "this name does not exist, so the line has no effect for it. Correct the name, or create it: every calculation \
+     looks for it again";
 
 impl Named<'_> {
     /// The line, as far as it has the name: place, setting and name.

@@ -17,8 +17,8 @@ crate::block! {
         /// which otherwise have 0. Levels without a named account keep their `Fairshare`. Jobs with 0 shares have a factor of 0:
         /// they come last, and start where nothing else can.
         shares = "Shares": list(
-            "names of accounts, each once, of at most 255 bytes, with :shares behind it, a whole number from 0 to 2147483646, separated by commas; * for all \
-             others beside them",
+            "account:shares pairs separated by commas, each account once and at most 255 bytes long, shares a whole \
+             number from 0 to 2147483646, with * for all other accounts",
             lists_shares
         ) unset("chem:3,bio:1,*:0");
     }

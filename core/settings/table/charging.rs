@@ -34,11 +34,11 @@ crate::block! {
             Limits = "limits",
         }) default("priority");
         /// Weekdays on which the line applies, by the controller's clock: `Sat,Sun`, or `Mon-Fri`. All if unset.
-        days = "Days": text("weekdays and spans of them, each day once: Sun, Mon, Tue, Wed, Thu, Fri, Sat, Mon-Fri", are_days)
+        days = "Days": text("weekdays and ranges of them, each day once: Sun, Mon, Tue, Wed, Thu, Fri, Sat, Mon-Fri", are_days)
             unset("Sat,Sun");
         /// Hours of these weekdays. `18:00-06:00` is 18:00 to midnight and midnight to 06:00 of the same weekdays. Each second of
         /// a job counts separately, what is missing to `MinimumCharge` as its last one.
-        hours = "Hours": text("two different times, from 00:00 to 24:00, with - between them", are_hours) unset("18:00-06:00");
+        hours = "Hours": text("two different times from 00:00 to 24:00, with - between them", are_hours) unset("18:00-06:00");
     }
 }
 

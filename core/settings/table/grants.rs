@@ -24,7 +24,8 @@ crate::block! {
         amount = "Amount": text("a number from 0 to 1000000000000000, with at most 9 decimals", is_amount) required("5000000");
         /// Hours of a TRES that jobs have allocated, `cpu-hours` if unset. `node-hours` are those of allocated nodes, shared or
         /// not. `billing-hours` use the partition's `TRESBillingWeights`, in whole numbers as in `AllocTRES`.
-        unit = "Unit": text("the name of a TRES with -hours behind it, such as cpu-hours, node-hours, billing-hours or gres/gpu-hours", is_unit)
+        unit = "Unit": text("the name of a TRES followed by -hours, such as cpu-hours, node-hours, billing-hours or \
+                             gres/gpu-hours", is_unit)
             unset("cpu-hours");
         /// First day of the grant, from midnight.
         from = "From": date() required("2027-01-01");
@@ -119,7 +120,8 @@ crate::block! {
         /// How much more is granted; negative for less.
         amount = "Amount": text("a number from -1000000000000000 to 1000000000000000, with at most 9 decimals", is_change) required("200000");
         /// `Unit` of the grant.
-        unit = "Unit": text("the name of a TRES with -hours behind it, such as cpu-hours, node-hours, billing-hours or gres/gpu-hours", is_unit)
+        unit = "Unit": text("the name of a TRES followed by -hours, such as cpu-hours, node-hours, billing-hours or \
+                             gres/gpu-hours", is_unit)
             unset("cpu-hours");
         /// When it is granted, to the line and period of that day.
         at = "At": date() required("2027-04-01");

@@ -240,7 +240,7 @@ crate::settings! {
         /// The TRES that `UsageMeasure=dominant` compares, such as `cpu,mem,gres/gpu=2`. The number, by default 1, multiplies the
         /// used part. `PriorityParameters`, where commas separate settings, can hold only one TRES.
         dominant_tres = "DominantTRES": text(
-            "names of TRES separated by commas, each once, with =weight of more than 0 behind it or without",
+            "names of TRES separated by commas, each once, optionally followed by =weight above 0",
             lists_tres
         ) default("cpu,mem");
         /// How usage ages in the share tree, and in the normalised and effective usage, `LevelFS` and `FairShare` of `sshare`.
@@ -270,7 +270,7 @@ crate::settings! {
         /// The file that the plugin writes for the command `multifactor2`, such as `/var/lib/slurm-multifactor2/snapshot`:
         /// associations, waiting jobs with every addend, weights and settings, but no job names or comments. The directory must
         /// belong to `SlurmUser` or root, be writable by nobody else but root, and be no symbolic link.
-        snapshot = "Snapshot": text("none, or an absolute path of a file", is_file) default("none");
+        snapshot = "Snapshot": text("none, or the absolute path of a file", is_file) default("none");
         /// Seconds after which the next calculation writes `Snapshot` again.
         snapshot_period = "SnapshotPeriod": integer(1 ..= 31_536_000) default("300");
         /// Who can read the `Snapshot` file.
@@ -291,7 +291,7 @@ crate::settings! {
         /// only the number of setting lines that name users, accounts, Unix groups, wckeys, jobs or reservations, and no
         /// partitions hidden by `PrivateData`. It is written every `SnapshotPeriod`, even without `Snapshot`; the same rules
         /// apply to its directory. `multifactor2` reads it where Slurm hides these from the user.
-        snapshot_public = "SnapshotPublic": text("none, or an absolute path of a file", is_file) default("none");
+        snapshot_public = "SnapshotPublic": text("none, or the absolute path of a file", is_file) default("none");
     }
 }
 

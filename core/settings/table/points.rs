@@ -217,7 +217,7 @@ crate::block! {
         names = "Name": names() required("john");
         /// Percentage of all usage. With `%available`, of what the cluster could have given in that time, which needs a
         /// `TargetMetric` other than billing.
-        percent = "Percent": text("a number from 0 to 1000000, or one with %available behind it", percent) unset("16.5");
+        percent = "Percent": text("a number from 0 to 1000000, optionally followed by %available", percent) unset("16.5");
         /// What a cap allows in hours of `TargetMetric`, instead of `Percent`.
         amount = "Amount": decimal(0.0 ..= 1e15) unset("");
         /// The kind of target.

@@ -10,7 +10,7 @@ pub(super) fn check(entries: &Entries, settings: &Settings, errors: &mut Errors)
     for (entry, line) in entries.blocks("Charge").zip(&settings.charges) {
         match (entry.attribute("Name"), line.kind) {
             (Some(written), ChargeKind::Requeued) => {
-                let allowed = "allowed is no Name with Charge=Requeued, which is for all jobs".into();
+                let allowed = "Charge=Requeued takes no Name, because it is for all jobs".into();
                 errors.push(error(written, written.text(), allowed, "remove it"));
             }
             (None, kind) if kind != ChargeKind::Requeued => {
@@ -18,7 +18,7 @@ pub(super) fn check(entries: &Entries, settings: &Settings, errors: &mut Errors)
                 errors.push(error(entry, entry.text(), allowed, "add Name=..."));
             }
             (Some(written), _) if line.names.iter().flatten().any(|name| name == "*") => {
-                let allowed = "allowed are names of their own with Charge, not * for all".into();
+                let allowed = "Charge takes names, not * for all".into();
                 errors.push(error(written, "*", allowed, "write the names"));
             }
             _ => (),

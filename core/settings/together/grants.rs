@@ -27,7 +27,7 @@ pub(super) fn check(entries: &Entries, settings: &Settings, errors: &mut Errors)
 fn names(entry: &Entry, names: &[String], errors: &mut Errors) {
     let Some(written) = entry.attribute("Name") else { return };
     if names.iter().any(|name| name == "*") {
-        let allowed = format!("allowed are names of their own with {}, not * for all", entry.setting.name);
+        let allowed = format!("{} takes names, not * for all", entry.setting.name);
         errors.push(error(written, "*", allowed, "write the names"));
     }
 }
@@ -41,7 +41,7 @@ fn in_book(
 ) {
     let (Some(book), Some(written)) = (book, entry.attribute("Book")) else { return };
     if has_partitions {
-        let allowed = "allowed is one of Partition and Book on a line".into();
+        let allowed = "a line can have Partition or Book, not both".into();
         errors.push(error(written, book, allowed, "remove one of the two"));
     }
     no_such_book(written, settings, errors);
@@ -53,13 +53,13 @@ fn grant(entry: &Entry, line: &Grant, errors: &mut Errors) {
     let day_ends = |date: Date| (date.hour, date.minute, date.second) == (23, 59, 59);
     for (key, is_day) in [("From", day_begins(line.from)), ("Until", day_ends(line.until))] {
         if let Some(written) = entry.attribute(key).filter(|_| !is_day) {
-            let allowed = "allowed is a day without a time".into();
+            let allowed = "must be a day without a time".into();
             errors.push(error(written, written.text(), allowed, "remove the time"));
         }
     }
     if let (Some(from), Some(until)) = (entry.attribute("From"), entry.attribute("Until")) {
         if line.from > line.until {
-            let allowed = format!("allowed is a day that is not later than Until={}", until.text());
+            let allowed = format!("must not be later than Until={}", until.text());
             errors.push(error(from, from.text(), allowed, "correct one of the two"));
             return;
         }
@@ -73,25 +73,25 @@ fn grant(entry: &Entry, line: &Grant, errors: &mut Errors) {
     ] {
         if let Some(written) = entry.attribute(key).filter(|_| rule != of) {
             let allowed = format!("{key} is allowed with Rule={of} only");
-            errors.push(error(written, written.text(), allowed, "remove it, or set another Rule"));
+            errors.push(error(written, written.text(), allowed, &format!("remove it, or set Rule={of}")));
         }
     }
     let Some(periods) = Periods::new(line.from, line.until, line.pace(), &|_| 0) else {
-        let allowed = format!("allowed are at most {MOST_PERIODS} periods");
-        errors.push(error(entry, entry.text(), allowed, "make Pace longer, or make two lines of it"));
+        let allowed = format!("a grant can have at most {MOST_PERIODS} periods");
+        errors.push(error(entry, entry.text(), allowed, "make Pace longer, or split the line in two"));
         return;
     };
     let is_cut = Periods::are_cut(line.from, line.until, line.pace());
     if is_cut && line.split.unwrap_or(GrantSplit::Equal) == GrantSplit::Equal && rule != GrantRule::Ageing {
         let place = entry.attribute("Split").or(entry.attribute("Pace")).or(entry.attribute("From"));
         let entry = place.unwrap_or(entry);
-        let allowed = "allowed is a first and a last period that are whole with Split=equal".into();
-        errors.push(error(entry, entry.text(), allowed, "set Split=days, or other days of From and Until"));
+        let allowed = "with Split=equal the first and the last period must be whole".into();
+        errors.push(error(entry, entry.text(), allowed, "set Split=days, or change From or Until"));
     }
     match (entry.attribute("Used"), entry.attribute("UsedUntil")) {
         (Some(used), None) => {
             let allowed = "UsedUntil is missing on the line".into();
-            errors.push(error(used, used.text(), allowed, "add the day until when that was used"));
+            errors.push(error(used, used.text(), allowed, "add UsedUntil=..., the date when Used ends"));
         }
         (None, Some(until)) => {
             let allowed = "allowed with Used only".into();
@@ -100,8 +100,8 @@ fn grant(entry: &Entry, line: &Grant, errors: &mut Errors) {
         (Some(used), Some(_))
             if line.used.iter().flat_map(|text| text.split(',')).count() > periods.count() =>
         {
-            let allowed = format!("allowed are at most {} numbers, one for each period", periods.count());
-            errors.push(error(used, used.text(), allowed, "remove those that are too many"));
+            let allowed = format!("can have at most {} numbers, one for each period", periods.count());
+            errors.push(error(used, used.text(), allowed, "remove the rest"));
         }
         _ => (),
     }
@@ -125,16 +125,17 @@ fn overlaps(entries: &Entries, settings: &Settings, errors: &mut Errors) {
             let of = seen.entry(key).or_default();
             for (key, has) in [("TimeZone", Grant::is_universal as Has), ("Factors", Grant::has_factors)] {
                 if let Some((_, place)) = of.iter().find(|(other, _)| has(other) != has(line)) {
-                    let allowed =
-                        format!("allowed is one {key} for {}={name}, and {place} has another", line.kind);
+                    let allowed = format!("{place} has another {key} for {}={name}", line.kind);
                     errors.push(error(entry, entry.text(), allowed, "make them equal"));
                 }
             }
             let meets = |other: &Grant| line.from <= other.until && other.from <= line.until;
             if let Some((_, place)) = of.iter().find(|(other, _)| meets(other)) {
-                let allowed =
-                    format!("allowed is one line for {}={name} at a time, and that in {place} holds on some of these days too", line.kind);
-                errors.push(error(entry, entry.text(), allowed, "let one begin when the other is over"));
+                let allowed = format!(
+                    "{}={name} can have one line at a time, and that in {place} covers some of these days, too",
+                    line.kind
+                );
+                errors.push(error(entry, entry.text(), allowed, "let one begin after the other ends"));
             }
             of.push((line, &entry.place));
         }
@@ -157,9 +158,9 @@ pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Ent
         let finds = |name: &String| settings.grants.iter().any(|grant| is_of(settings, line, name, grant));
         for name in line.names.iter().filter(|name| !finds(name)) {
             let advice = format!(
-                "has no effect for {name}: no line Grant={} with this unit, partitions and book holds on {}. Add one, or correct the line",
-                line.kind,
-                line.at
+                "has no effect for {name}: no Grant={} line with this unit, partitions and book covers {}. Add one, or \
+                 correct the line",
+                line.kind, line.at
             );
             odd.push((entry, advice));
         }
@@ -168,7 +169,7 @@ pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Ent
     if let Some(cap) = entries.written("PointsCap").filter(|_| uses && settings.points_cap == 0) {
         odd.push((
             cap,
-            "gives jobs beyond a grant the points of all others: set another number, or Beyond=share"
+            "gives jobs beyond a grant the same points as all others: set another number, or Beyond=share"
                 .to_owned(),
         ));
     }

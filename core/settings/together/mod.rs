@@ -40,8 +40,8 @@ fn error(entry: &Entry, value: &str, allowed: String, advice: &str) -> Error {
 fn no_such_book(written: &Entry, settings: &Settings, errors: &mut Errors) {
     let book = written.text();
     if !settings.books.iter().any(|line| line.name.eq_ignore_ascii_case(book)) {
-        let allowed = "there is no line Book= of this name".into();
-        errors.push(error(written, book, allowed, "add it, or correct the name"));
+        let allowed = "no Book line has this name".into();
+        errors.push(error(written, book, allowed, "add one, or correct the name"));
     }
 }
 
@@ -57,27 +57,23 @@ fn pairs(entries: &Entries, settings: &Settings, errors: &mut Errors) {
         }
     };
     if settings.compensation_factor > 0.0 && settings.distribution != Distribution::Tickets {
-        let allowed = format!("allowed is 0 with {}", distribution());
+        let allowed = format!("must be 0 with {}", distribution());
         refuse("CompensationFactor", allowed, "remove it, or set Distribution=tickets");
     }
     if settings.dilution == Dilution::Tree && settings.distribution == Distribution::Strict {
-        let allowed = format!("allowed are none and user with {}", distribution());
+        let allowed = format!("must be none or user with {}", distribution());
         refuse("Dilution", allowed, "set Dilution=user, or another Distribution");
     }
     if settings.tree_usage == TreeUsage::Window {
         if settings.usage_measure == UsageMeasure::Dominant {
             refuse(
                 "TreeUsage",
-                "allowed is halflife with UsageMeasure=dominant".into(),
+                "must be halflife with UsageMeasure=dominant".into(),
                 "remove it, or set UsageMeasure=billing",
             );
         }
         if !settings.books.is_empty() {
-            refuse(
-                "TreeUsage",
-                "allowed is halflife with lines Book=...".into(),
-                "remove it, or the Book lines",
-            );
+            refuse("TreeUsage", "must be halflife with Book lines".into(), "remove it, or the Book lines");
         }
     }
     let weights = settings.functional_weight_user
@@ -86,12 +82,12 @@ fn pairs(entries: &Entries, settings: &Settings, errors: &mut Errors) {
         + settings.functional_weight_job;
     if settings.tickets_functional > 0 && weights <= 0.0 {
         let allowed =
-            "allowed is 0 where FunctionalWeightUser, FunctionalWeightAccount, FunctionalWeightDepartment \
-                       and FunctionalWeightJob are 0";
+            "must be 0 if FunctionalWeightUser, FunctionalWeightAccount, FunctionalWeightDepartment and \
+                       FunctionalWeightJob are 0";
         refuse(
             "TicketsFunctional",
             allowed.into(),
-            "give one of the four more than 0, or set TicketsFunctional=0",
+            "set one of the four to more than 0, or set TicketsFunctional=0",
         );
     }
 }
@@ -100,24 +96,24 @@ fn pairs(entries: &Entries, settings: &Settings, errors: &mut Errors) {
 fn snapshot(entries: &Entries, settings: &Settings, errors: &mut Errors) {
     if let (Some(entry), Some(public)) = (entries.written("SnapshotPublic"), settings.public_file()) {
         if settings.snapshot_file() == Some(public) {
-            let allowed = "allowed is another file than that of Snapshot".into();
-            errors.push(error(entry, entry.text(), allowed, "name one of its own"));
+            let allowed = "must not be the file of Snapshot".into();
+            errors.push(error(entry, entry.text(), allowed, "name another file"));
         }
     }
     let is_for_group = settings.snapshot_mode == SnapshotMode::Group;
     match (entries.written("SnapshotMode"), entries.written("SnapshotGroup"), settings.snapshot_readers()) {
         (Some(entry), _, None) if is_for_group => {
-            let allowed = "allowed are 0600 and 0644 without SnapshotGroup".into();
+            let allowed = "must be 0600 or 0644 without SnapshotGroup".into();
             errors.push(error(
                 entry,
                 entry.text(),
                 allowed,
-                "name the group that may read it in SnapshotGroup",
+                "set SnapshotGroup to the group that can read the file",
             ));
         }
         (_, Some(entry), Some(_)) if !is_for_group => {
             let allowed =
-                format!("allowed with SnapshotMode=0640 only, and it is {}", settings.snapshot_mode);
+                format!("allowed with SnapshotMode=0640 only, but the mode is {}", settings.snapshot_mode);
             errors.push(error(
                 entry,
                 entry.text(),
@@ -134,20 +130,20 @@ fn overrides(entries: &Entries, settings: &Settings, errors: &mut Errors) {
     for (entry, line) in entries.blocks("Override").zip(&settings.overrides) {
         if let (Some(from), Some(until)) = (entry.attribute("From"), entry.attribute("Until")) {
             if line.from > line.until {
-                let allowed = format!("allowed is a date that is not later than Until={}", until.text());
+                let allowed = format!("must not be later than Until={}", until.text());
                 errors.push(error(from, from.text(), allowed, "correct one of the two"));
             }
         }
         let Some(written) = entry.attribute("Name") else { continue };
         for name in &line.names {
             if name == "*" {
-                let allowed = "allowed are names of their own with Override, not * for everybody";
+                let allowed = "Override takes names, not * for everybody";
                 errors.push(error(written, name, allowed.into(), "write the names"));
             } else if line.kind == OverrideKind::Job && !is_job(name) {
                 let allowed =
-                    "allowed with Override=Job are ids of jobs and of tasks of job arrays, such as \
-                               123 and 123_4";
-                errors.push(error(written, name, allowed.into(), "correct it"));
+                    "with Override=Job a name must be the id of a job or of a task of a job array, such as \
+                               123 or 123_4";
+                errors.push(error(written, name, allowed.into(), ""));
             }
         }
     }
@@ -169,8 +165,8 @@ fn functional(entries: &Entries, settings: &Settings, errors: &mut Errors) {
     for (entry, line) in entries.blocks("Functional").zip(&settings.functional) {
         let Some(written) = entry.attribute("Name") else { continue };
         if line.names.len() > 1 && line.names.iter().any(|name| name == "*") {
-            let allowed = "allowed is * alone, or names without it".into();
-            errors.push(error(written, written.text(), allowed, "give * a line of its own"));
+            let allowed = "must be * alone, or names without it".into();
+            errors.push(error(written, written.text(), allowed, "give * a separate line"));
             continue;
         }
         for name in &line.names {
@@ -183,7 +179,7 @@ fn functional(entries: &Entries, settings: &Settings, errors: &mut Errors) {
                 None => (),
                 Some(earlier) => {
                     let allowed = format!(
-                        "allowed is each name once with Functional={}, and this one is on {earlier} too",
+                        "only one line with Functional={} can have this name, and {earlier} has it, too",
                         line.kind
                     );
                     errors.push(error(written, name, allowed, "remove it from one of the two"));

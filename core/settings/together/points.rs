@@ -63,9 +63,8 @@ fn components(entries: &Entries, settings: &Settings, errors: &mut Errors) {
             };
             let of =
                 if partition.is_empty() { "all partitions".into() } else { format!("Partition={partition}") };
-            let allowed =
-                format!("allowed is one line of each component for {of}, and there is one in {earlier} too");
-            errors.push(error(entry, entry.text(), allowed, "make one line of the two"));
+            let allowed = format!("a component can have one line for {of}, and {earlier} has one, too");
+            errors.push(error(entry, entry.text(), allowed, "merge the two lines"));
         }
     }
 }
@@ -75,8 +74,10 @@ fn component(entry: &Entry, line: &Component, errors: &mut Errors) {
     for key in ["WaitingTime", "Deadline", "DeadlineIs"] {
         let Some(written) = entry.attribute(key) else { continue };
         if line.component != ComponentKind::Urgency || line.partitions.is_some() {
-            let allowed = format!("{key} is allowed with Component=URGENCY without Partition only");
-            let advice = "move it to such a line: the urgency of all jobs is compared";
+            let allowed = format!("{key} is allowed with Component=URGENCY and without Partition only");
+            let advice =
+                "move it to a line with Component=URGENCY and no Partition, because the urgency of all jobs \
+                          is compared";
             errors.push(error(written, written.text(), allowed, advice));
         }
     }
@@ -86,12 +87,12 @@ fn component(entry: &Entry, line: &Component, errors: &mut Errors) {
             let allowed = "States is allowed with Component=ATTR only".into();
             errors.push(error(states, states.text(), allowed, "move it to a line with Component=ATTR"));
         } else if let Some((name, _)) = line.states.iter().flatten().find(|(name, _)| !is_state(name)) {
-            let allowed = "allowed are the states PENDING, RUNNING and SUSPENDED".into();
+            let allowed = "must be one of the states PENDING, RUNNING and SUSPENDED".into();
             errors.push(error(states, name, allowed, "correct the name"));
         }
     }
     if let (Some(_), Some(percent)) = (entry.attribute("Weight"), entry.attribute("WeightPercent")) {
-        let allowed = "allowed is one of Weight and WeightPercent on a line".into();
+        let allowed = "a line can have Weight or WeightPercent, not both".into();
         errors.push(error(percent, percent.text(), allowed, "remove one of the two"));
     }
 }
@@ -111,8 +112,8 @@ impl<'e> Names<'e> {
     fn take(&mut self, entry: &Entry, kind: impl Display, what: &str, is_exact: bool, names: &[String]) {
         let Some(written) = entry.attribute("Name") else { return };
         if names.len() > 1 && names.iter().any(|name| name == "*") {
-            let allowed = "allowed is * alone, or names without it".into();
-            self.errors.push(error(written, written.text(), allowed, "give * a line of its own"));
+            let allowed = "must be * alone, or names without it".into();
+            self.errors.push(error(written, written.text(), allowed, "give * a separate line"));
             return;
         }
         let key = entry.setting.name;
@@ -121,7 +122,7 @@ impl<'e> Names<'e> {
             let place = written.place.clone();
             if let Some(earlier) = self.seen.insert((format!("{kind}{what}"), known), place) {
                 let allowed = format!(
-                    "allowed is each name once with {key}={kind}{what}, and this one is on {earlier} too"
+                    "only one line with {key}={kind}{what} can have this name, and {earlier} has it, too"
                 );
                 self.errors.push(error(written, name, allowed, "remove it from one of the two"));
             }
@@ -138,7 +139,7 @@ fn target(entry: &Entry, line: &Target, settings: &Settings, errors: &mut Errors
             errors.push(error(entry, entry.text(), format!("{allowed} on the line"), "add Percent=..."));
         }
         (Some(_), Some(amount)) => {
-            let allowed = "allowed is one of Percent and Amount on a line".into();
+            let allowed = "a line can have Percent or Amount, not both".into();
             errors.push(error(amount, amount.text(), allowed, "remove one of the two"));
         }
         (None, Some(amount)) if !is_cap => {
@@ -154,16 +155,17 @@ fn target(entry: &Entry, line: &Target, settings: &Settings, errors: &mut Errors
     let Some(written) = entry.attribute("Percent") else { return };
     let Some((percent, available)) = line.percentage() else { return };
     if available && settings.target_metric.eq_ignore_ascii_case("billing") {
-        let allowed = "allowed is a number with TargetMetric=billing, as partitions bill differently".into();
+        let allowed =
+            "must be a plain number with TargetMetric=billing, because partitions bill differently".into();
         let advice = "remove %available, or set TargetMetric to a TRES such as cpu";
         errors.push(error(written, written.text(), allowed, advice));
     }
     if available && line.kind == TargetKind::Parent && !is_cap {
-        let allowed = "allowed is a number with Target=Parent, which is measured against its siblings".into();
+        let allowed = "must be a plain number with Target=Parent, which is compared with its siblings".into();
         errors.push(error(written, written.text(), allowed, "remove %available, or write Target=Account"));
     }
     if percent == 0.0 && line.mode == TargetMode::Ratio && !is_cap {
-        let allowed = "allowed is a number of more than 0 with Mode=ratio".into();
+        let allowed = "must be more than 0 with Mode=ratio".into();
         errors.push(error(written, written.text(), allowed, "correct it, or remove Mode=ratio"));
     }
 }
@@ -176,15 +178,15 @@ fn in_book(entry: &Entry, line: &Target, settings: &Settings, errors: &mut Error
     if !matches!(line.kind, TargetKind::User | TargetKind::Account | TargetKind::Parent) {
         refuse(
             "Book is allowed with Target=User, Account and Parent only",
-            "remove it: no usage of others is kept by book",
+            "remove it: the usage of others is not kept by book",
         );
     }
     if line.window.unwrap_or(settings.target_usage == TargetUsage::Window) {
-        refuse("usage of a book is kept with half-life decay only", "write Window=no");
+        refuse("the usage of a book is kept with half-life decay only", "set Window=no");
     }
     if line.percentage().is_some_and(|(_, available)| available) {
         refuse(
-            "allowed is a number without %available, as nobody counts what a book could have given",
+            "must be a plain number with Book, because what a book could have given is not counted",
             "remove %available",
         );
     }
@@ -192,12 +194,15 @@ fn in_book(entry: &Entry, line: &Target, settings: &Settings, errors: &mut Error
     match settings.dominant_weights() {
         None if !metric.eq_ignore_ascii_case("billing") => {
             refuse(
-                "usage of a book is kept as billing",
+                "the usage of a book is kept as billing",
                 "set TargetMetric=billing, or UsageMeasure=dominant with the TRES in DominantTRES",
             );
         }
         Some(weights) if !weights.iter().any(|(tres, _)| tres.eq_ignore_ascii_case(metric)) => {
-            refuse("usage of a book is kept by the TRES of DominantTRES", "set TargetMetric to one of them");
+            refuse(
+                "the usage of a book is kept by the TRES of DominantTRES",
+                "set TargetMetric to one of them",
+            );
         }
         _ => (),
     }
@@ -211,7 +216,7 @@ pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Ent
     let mut lacks = |key: &'static str, kind: ComponentKind, wanted: bool| {
         if let Some(entry) = first(key).filter(|_| wanted && !component(kind)) {
             let advice =
-                format!("has no effect without a line Component={kind}: add one with weights, or remove it");
+                format!("has no effect without a Component={kind} line: add one with weights, or remove it");
             odd.push((entry, advice));
         }
     };
@@ -247,17 +252,14 @@ pub(super) fn odd<'e>(entries: &'e Entries, settings: &Settings) -> Vec<(&'e Ent
         }
     };
     if !windows {
-        let advice = "has no effect while no target counts windows: remove it, or set TargetUsage=window";
+        let advice = "has no effect because no target uses windows: remove it, or set TargetUsage=window";
         useless(&["TargetWindow", "TargetDepth", "TargetDecay"], advice);
     }
     if !tiers {
-        useless(&["CapTiers", "TierMultiplier"], "has no effect without a line Target=Parent: remove it");
+        useless(&["CapTiers", "TierMultiplier"], "has no effect without a Target=Parent line: remove it");
     }
     if settings.targets.is_empty() {
-        useless(
-            &["TargetUsage", "TargetMetric", "FSStep"],
-            "has no effect without a line Target=...: remove it",
-        );
+        useless(&["TargetUsage", "TargetMetric", "FSStep"], "has no effect without a Target line: remove it");
     }
     odd
 }

@@ -96,7 +96,7 @@ fn conf_is_what_the_controller_has() {
     assert!(snapshot.about.hidden.is_empty(), "{:?}", snapshot.about.hidden);
     fs::write(&conf, "ActiveJobs=never\n").unwrap();
     let problem = read(&path, Some(&conf)).unwrap_err().to_string();
-    assert!(problem.contains("multifactor2.conf line 1: ActiveJobs=never: allowed are"), "{problem}");
+    assert!(problem.contains("multifactor2.conf line 1: ActiveJobs=never: must be"), "{problem}");
     assert!(read(&path, Some(Path::new("/nowhere/x.conf")))
         .unwrap_err()
         .to_string()

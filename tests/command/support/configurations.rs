@@ -65,8 +65,8 @@ pub const CASES: [Case; 61] = [
     check!("PriorityDecayHalfLife=0\nPriorityUsageResetPeriod=MONTHLY", ""),
     both!("PriorityDecayHalfLife=1", "", WRONG "PriorityDecayHalfLife is 60 s: half of all usage"),
     both!("PriorityCalcPeriod=1440", "", WRONG "PriorityCalcPeriod is 86400 s"),
-    both!("PriorityMaxAge=0", "", IDLE "PriorityMaxAge=0 gives every job all of PriorityWeightAge"),
-    check!("PriorityWeightAge=100000000", "", UNUSUAL "PriorityWeightAge=100000000 is 1000 times PriorityWeightFairshare: who submits 10 minutes earlier"),
+    both!("PriorityMaxAge=0", "", IDLE "PriorityMaxAge=0 gives every job the whole PriorityWeightAge"),
+    check!("PriorityWeightAge=100000000", "", UNUSUAL "PriorityWeightAge=100000000 is 1000 times PriorityWeightFairshare: a job submitted 10 minutes earlier"),
     check!("AccountingStorageEnforce=", "", WRONG "AccountingStorageEnforce is not set: a job can name an account"),
     check!("AccountingStorageEnforce=associations", "", UNUSUAL "AccountingStorageEnforce has no 'limits'"),
     check!("SchedulerType=sched/builtin", "", UNUSUAL "SchedulerType=sched/builtin starts jobs"),
@@ -92,16 +92,16 @@ pub const CASES: [Case; 61] = [
     both!(
         "",
         "Component=CRED Account=1\nCredential=User Name=ada Priority=5",
-        IDLE "Component=CRED Account=1 changes nothing: there is no line Credential=Account",
+        IDLE "Component=CRED Account=1 changes nothing: there is no Credential=Account line",
         IDLE "Credential=User lines change nothing"
     ),
     both!(
         "",
         "Component=FS FSAccount=1\nTarget=User Name=ada Percent=50",
-        IDLE "Component=FS FSAccount=1 changes nothing: there is no line Target=Account",
-        IDLE "Target=User lines change nothing: no line Component=FS has FSUser with a weight"
+        IDLE "Component=FS FSAccount=1 changes nothing: there is no Target=Account line",
+        IDLE "Target=User lines change nothing: no Component=FS line gives FSUser a weight"
     ),
-    both!("", "Component=FS FSUser=1", IDLE "Component=FS FSUser=1 changes nothing: there is no line Target=User"),
+    both!("", "Component=FS FSUser=1", IDLE "Component=FS FSUser=1 changes nothing: there is no Target=User line"),
     both!("", "Component=TARGET TargetXFactor=1", IDLE "Component=TARGET TargetXFactor=1 changes nothing: no Service line"),
     both!("", "Component=SERV QueueTime=1\nPointsWeight=0", IDLE "Component lines change nothing with PointsWeight=0"),
     both!("", "Component=SERV QueueTime=1\nPointsCap=0", IDLE "Component lines change nothing with PointsCap=0"),
@@ -111,23 +111,23 @@ pub const CASES: [Case; 61] = [
     both!("", "DilutionQuantum=64", IDLE "DilutionQuantum: has no effect with Dilution=none"),
     both!("", "Dilution=user\nDilutionUnit=committed", WRONG "DilutionUnit=committed counts billing times minutes"),
     check!("", "Dilution=user\nDilutionUnit=committed\nDilutionQuantum=960"),
-    both!("", "Component=USAGE Consumed=1", IDLE "Component=USAGE counts running jobs"),
+    both!("", "Component=USAGE Consumed=1", IDLE "Component=USAGE gives points to running jobs"),
     check!("PriorityFlags=CALCULATE_RUNNING", "Component=USAGE Consumed=1"),
-    both!("", "Override=User Name=nobody Tickets=5", IDLE "Override=User Name=nobody: there is none of that name"),
-    both!("", "Override=Parent Name=zoo Tickets=5", IDLE "Override=Parent Name=zoo: there is none of that name"),
+    both!("", "Override=User Name=nobody Tickets=5", IDLE "Override=User Name=nobody: this name does not exist"),
+    both!("", "Override=Parent Name=zoo Tickets=5", IDLE "Override=Parent Name=zoo: this name does not exist"),
     both!(
         "",
         "TicketsFunctional=10\nFunctional=Department Name=zoo Shares=5",
-        IDLE "Functional=Department Name=zoo: there is none of that name"
+        IDLE "Functional=Department Name=zoo: this name does not exist"
     ),
-    both!("", "Charge=Partition Name=zoo Factor=0.5", IDLE "Charge=Partition Name=zoo: there is none of that name"),
-    both!("", "Charge=QOS Name=zoo Factor=0.5", IDLE "Charge=QOS Name=zoo: there is none of that name"),
-    both!("", "Charge=Account Name=zoo Factor=0.5", IDLE "Charge=Account Name=zoo: there is none of that name"),
-    both!("", "Book=animals Partitions=zoo", IDLE "Book=animals Partitions=zoo: there is none of that name"),
+    both!("", "Charge=Partition Name=zoo Factor=0.5", IDLE "Charge=Partition Name=zoo: this name does not exist"),
+    both!("", "Charge=QOS Name=zoo Factor=0.5", IDLE "Charge=QOS Name=zoo: this name does not exist"),
+    both!("", "Charge=Account Name=zoo Factor=0.5", IDLE "Charge=Account Name=zoo: this name does not exist"),
+    both!("", "Book=animals Partitions=zoo", IDLE "Book=animals Partitions=zoo: this name does not exist"),
     both!(
         "",
         "Component=CRED QOS=1\nCredential=QOS Name=zoo Priority=5",
-        IDLE "Credential=QOS Name=zoo: there is none of that name"
+        IDLE "Credential=QOS Name=zoo: this name does not exist"
     ),
     both!(
         "",
@@ -135,7 +135,7 @@ pub const CASES: [Case; 61] = [
         IDLE "TargetMetric=gres/zoo: the cluster has no such TRES"
     ),
     both!("", "UsageMeasure=dominant\nDominantTRES=cpu,gres/zoo", IDLE "DominantTRES=gres/zoo: the cluster has no such TRES"),
-    both!("", "Charge=WCKey Name=x Factor=0.5", IDLE "Charge=WCKey, Override=WCKey and Grant=WCKey do nothing without wckeys"),
+    both!("", "Charge=WCKey Name=x Factor=0.5", IDLE "Charge=WCKey, Override=WCKey and Grant=WCKey do nothing, because without wckeys"),
     // Shares go by windows, which half-life has no part in.
     check!("PriorityDecayHalfLife=0", "TreeUsage=window"),
     check!("PriorityDecayHalfLife=1", "TreeUsage=window"),
@@ -143,7 +143,7 @@ pub const CASES: [Case; 61] = [
     both!(
         "",
         "TreeUsage=window\nTreeWindow=5\nTreeDepth=2",
-        WRONG "TreeWindow times TreeDepth is 300 s times 2: usage is forgotten in that time"
+        WRONG "TreeWindow times TreeDepth is 300 s times 2: usage is forgotten after that time"
     ),
     // Other spellings of what is good.
     check!("AccountingStorageEnforce=limits\nPriorityDecayHalfLife=7-0:0\nPriorityUsageResetPeriod=none", ""),
@@ -154,7 +154,7 @@ pub const CASES: [Case; 61] = [
     both!(
         "",
         "ActiveJobs=never",
-        WRONG "ActiveJobs=never: allowed are eligible, pending, startable"
+        WRONG "ActiveJobs=never: must be one of eligible, pending, startable"
     ),
     both!("", "TicketShare=5", WRONG "did you mean TicketsShare?"),
     both!("", "ActiveJobs=pending\nActiveJobs=eligible", IDLE "replaces the value of"),

@@ -200,21 +200,21 @@ fn what_does_not_go_together_is_refused() {
     for (line, why) in [
         (
             "Component=SERV WaitingTime=1",
-            "WaitingTime is allowed with Component=URGENCY without Partition only",
+            "WaitingTime is allowed with Component=URGENCY and without Partition only",
         ),
         (
             "Component=URGENCY Partition=a Deadline=1",
-            "Deadline is allowed with Component=URGENCY without Partition only",
+            "Deadline is allowed with Component=URGENCY and without Partition only",
         ),
-        ("Component=RES Weight=1 WeightPercent=50", "allowed is one of Weight and WeightPercent on a line"),
+        ("Component=RES Weight=1 WeightPercent=50", "a line can have Weight or WeightPercent, not both"),
         ("Component=RES States=RUNNING:1", "States is allowed with Component=ATTR only"),
-        ("Component=ATTR State=1 States=DONE:1", "allowed are the states PENDING, RUNNING and SUSPENDED"),
+        ("Component=ATTR State=1 States=DONE:1", "must be one of the states PENDING, RUNNING and SUSPENDED"),
         (
             "Credential=User Name=a Priority=1 ClassWeight=3",
             "ClassWeight is allowed with Credential=Group only",
         ),
         ("Service=QOS Name=a Curve=maui TargetGrowth=2", "TargetGrowth is allowed with Curve=bounded only"),
-        ("Target=User Name=a Percent=1 Book=gpu", "there is no line Book= of this name"),
+        ("Target=User Name=a Percent=1 Book=gpu", "no Book line has this name"),
         (
             "Book=gpu Partitions=p\nTarget=QOS Name=a Percent=1 Book=gpu",
             "Target=User, Account and Parent only",

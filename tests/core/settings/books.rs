@@ -41,16 +41,16 @@ fn what_is_wrong_is_said_with_line_and_value() {
         ("Book=g Partitions=a Book=h Partitions=b", "Book=h: unknown key"),
         (
             "Book=g Partitions=a\nBook=G Partitions=b",
-            "f line 3: Book=G: allowed is each book once, and f line 2 has it, too",
+            "f line 3: Book=G: f line 2 has a book of this name, too",
         ),
         (
             "Book=g Partitions=a,b\nBook=h Partitions=c,b",
-            "f line 3: Partitions=b: allowed is each partition in one book, and f line 2 has it in g, too",
+            "f line 3: Partitions=b: a partition can be in one book only, and f line 2 has it in g, too",
         ),
         ("Book=g Partitions=a Shares=", "Shares: a value is missing"),
         ("Book=g Partitions=a Shares=x", "whole number from 0 to 2147483646"),
         ("Book=g Partitions=a Shares=chem", "Shares=chem"),
-        ("Book=g Partitions=a Shares=chem:1,CHEM:2", "each once"),
+        ("Book=g Partitions=a Shares=chem:1,CHEM:2", "each account once"),
         ("Book=g Partitions=a Shares=chem:-1", "Shares=chem:-1"),
         ("Book=g Partitions=a Shares=chem:+1", "Shares=chem:+1"),
         ("Book=g Partitions=a Shares=chem:1.5", "Shares=chem:1.5"),
@@ -70,7 +70,7 @@ fn what_is_wrong_is_said_with_line_and_value() {
     };
     assert_eq!(read(&lines(31)).books.len(), 31);
     let errors = Settings::parse(&lines(33), "f").unwrap_err().to_string();
-    assert!(errors.contains("f line 32: Book=b31: allowed are 31 books"), "{errors}");
+    assert!(errors.contains("f line 32: Book=b31: at most 31 books are allowed"), "{errors}");
     let errors = Settings::load(Some("Book=gpu"), Path::new("/nonexistent")).unwrap_err().to_string();
     assert!(errors.contains("allowed in multifactor2.conf only"), "{errors}");
 }

@@ -29,7 +29,11 @@ fn as_many_lines_of_a_list_as_are_allowed_and_no_more() {
     let lines = |count: usize| "Override=User Name=u Tickets=1\n".repeat(count);
     assert_eq!(errors(&lines(MAX_LINES)), [""; 0]);
     let place = format!("/etc/f line {}: Override=User: ", MAX_LINES + 1);
-    assert_refused(&lines(MAX_LINES + 3), &place, "allowed are 100000 lines with Override; put names");
+    assert_refused(
+        &lines(MAX_LINES + 3),
+        &place,
+        "at most 100000 lines with Override are allowed; put names",
+    );
     // Each list by itself.
     let text = lines(MAX_LINES) + "Charge=Partition Name=p Factor=0\nCredential=User Name=u Priority=1\n";
     assert_eq!(errors(&text), [""; 0]);
@@ -44,7 +48,7 @@ fn as_many_names_in_all_lines_of_a_list_as_are_allowed_and_no_more() {
     assert_refused(
         &(line(0, half) + &line(half, most + 1)),
         "/etc/f line 2: Override=User: ",
-        "allowed are 200000 names in all lines with Override; remove names",
+        "at most 200000 names are allowed in all lines with Override; remove names",
     );
 }
 
@@ -53,15 +57,11 @@ fn lines_names_and_values_have_their_lengths() {
     let named = |length: usize| format!("Override=User Name={} Tickets=1", "n".repeat(length));
     assert_eq!(errors(&named(MAX_NAME)), [""; 0]);
     for length in [MAX_NAME + 1, 100_000] {
-        assert_refused(
-            &named(length),
-            "/etc/f line 1: Name=nnn",
-            "each once, of at most 255 bytes; correct it",
-        );
+        assert_refused(&named(length), "/etc/f line 1: Name=nnn", "each once and at most 255 bytes long");
     }
     let book = |length: usize| format!("Book=a Partitions=p Shares={}:1", "n".repeat(length));
     assert_eq!(errors(&book(MAX_NAME)), [""; 0]);
-    assert_refused(&book(MAX_NAME + 1), "/etc/f line 1: Shares=nnn", "correct it");
+    assert_refused(&book(MAX_NAME + 1), "/etc/f line 1: Shares=nnn", "must be account:shares pairs");
 
     let shares =
         |length: usize| format!("TicketsFunctional=1\nFunctional=User Name=* Shares={:0>length$}", 7);
@@ -69,7 +69,7 @@ fn lines_names_and_values_have_their_lengths() {
     assert_refused(
         &shares(MAX_VALUE + 1),
         "/etc/f line 2: Shares=000",
-        "allowed are values of up to 4096 bytes",
+        "a value can have at most 4096 bytes",
     );
 
     let line = |length: usize| {
@@ -80,7 +80,7 @@ fn lines_names_and_values_have_their_lengths() {
     assert_refused(
         &line(MAX_LINE + 1),
         "/etc/f line 1: \"ActiveJobs=pending",
-        "allowed are lines of up to 1 MiB; write several",
+        "a line can have at most 1 MiB; write several",
     );
     // What continues a line counts, a comment does not, and the next line is read.
     let continued = "ActiveJobs=pending \\\n".to_owned()
@@ -105,8 +105,10 @@ fn all_files_together_have_no_more_bytes_than_one_may_have() {
         let loaded = Settings::load(None, &at("main"));
         assert_eq!(loaded.is_ok(), is_good, "{over}");
         if let Err(errors) = loaded {
-            let place =
-                format!("{} line 2: Include=rest: allowed are 16 MiB in all files", at("main").display());
+            let place = format!(
+                "{} line 2: Include=rest: all files together can have at most 16 MiB",
+                at("main").display()
+            );
             assert!(errors.to_string().starts_with(&place), "{errors}");
         }
     }

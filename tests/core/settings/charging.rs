@@ -40,13 +40,17 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_allowed() {
     for (text, start, allowed) in [
         ("Charge=Partition Factor=1", "f line 1: Charge=Partition: ", "Name is missing"),
         ("Charge=Partition Name=a", "f line 1: Charge=Partition: ", "Factor is missing"),
-        ("Charge=Requeued Name=a Factor=2", "f line 1: Name=a: ", "no Name with Charge=Requeued"),
-        ("Charge=QOS Name=a,* Factor=2", "f line 1: Name=*: ", "names of their own"),
+        ("Charge=Requeued Name=a Factor=2", "f line 1: Name=a: ", "Charge=Requeued takes no Name"),
+        ("Charge=QOS Name=a,* Factor=2", "f line 1: Name=*: ", "Charge takes names, not *"),
         ("Charge=QOS Name=a Factor=1000.5", "f line 1: Factor=1000.5: ", "a number from 0 to 1000"),
         ("Charge=QOS Name=a Factor=-1", "f line 1: Factor=-1: ", "a number from 0 to 1000"),
-        ("Charge=QOS Name=a Factor=2 Scope=all", "f line 1: Scope=all: ", "allowed are priority, limits"),
-        ("Charge=User Name=a Factor=2", "f line 1: Charge=User: ", "allowed are Partition, QOS, Reservation"),
-        ("MinimumCharge=soon", "f line 1: MinimumCharge=soon: ", "allowed"),
+        ("Charge=QOS Name=a Factor=2 Scope=all", "f line 1: Scope=all: ", "must be one of priority, limits"),
+        (
+            "Charge=User Name=a Factor=2",
+            "f line 1: Charge=User: ",
+            "must be one of Partition, QOS, Reservation",
+        ),
+        ("MinimumCharge=soon", "f line 1: MinimumCharge=soon: ", "must be a time"),
     ] {
         let errors = Settings::parse(text, "f").expect_err(text).to_string();
         assert!(errors.starts_with(start) && errors.contains(allowed), "{text}: {errors}");

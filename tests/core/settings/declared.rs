@@ -190,8 +190,8 @@ fn pages_have_every_kind() {
         "\nAllowed: `red`, `green`. Default: `green`.\n\n### `Count`\n",
         "\n### `Weight`\n\nA weight.\n\nAllowed: a number of 0 or more. Default: `0.5`.\n",
         "\nAllowed: a number from 0 to 1.\n\n    Part=0.25\n",
-        "\nAllowed: a number of more than 0. Default: `2`.\n",
-        "\nAllowed: 0 and numbers of 1 or more. Default: `0`.\n",
+        "\nAllowed: a number above 0. Default: `2`.\n",
+        "\nAllowed: 0, or a number of 1 or more. Default: `0`.\n",
         "\nAllowed: yes or no. Default: `yes`.\n",
         "\nAllowed: a time. Default: `1-12`.\n",
         "\nAllowed: a time above 0. Default: `5`.\n",
@@ -206,7 +206,7 @@ fn pages_have_every_kind() {
     let example = render::example(EVERY);
     let expected =
         "\n# A colour. It may be red.\n#   red    Like blood.\n#   green  Like grass.\n#Colour=green\n\n\
-                    # A count.\n# Allowed is a whole number from -1 to 10. Default: 3.\n#Count=3\n";
+                    # A count.\n# Allowed: a whole number from -1 to 10. Default: 3.\n#Count=3\n";
     assert!(example.starts_with(expected), "{example}");
     // Everything in it can be written as it stands there.
     let written = example
@@ -222,7 +222,7 @@ fn pages_have_every_kind() {
         ".BR Span = \\fItime\\fP\nA span.\n",
         ".BR Pause = \\fItime\\fP\nA pause.\n",
         ".BR Last = \\fIdate\\fP\nA last day.\n",
-        ".RS\n.TP\n.BR Name = \\fIname\\fP[,...]\nWho it is.\nAllowed are names separated by commas, each once, of at most 255 bytes.\nIt must be there.\n",
+        ".RS\n.TP\n.BR Name = \\fIname\\fP[,...]\nWho it is.\nAllowed: names separated by commas, each once and at most 255 bytes long.\nRequired.\n",
     ] {
         assert!(manual.contains(part), "{part}\n{manual}");
     }

@@ -49,7 +49,7 @@ fn what_is_no_list_says_so() {
         assert!(errors.contains("names of TRES separated by commas, each once"), "{list}: {errors}");
     }
     let errors = Settings::parse("UsageMeasure=cpu", "f").unwrap_err().to_string();
-    assert!(errors.contains("allowed are billing, dominant"), "{errors}");
+    assert!(errors.contains("must be one of billing, dominant"), "{errors}");
 }
 
 #[test]

@@ -14,45 +14,42 @@ fn what_cannot_be_meant_is_refused_with_what_is_allowed() {
     let other =
         |from: &str, until: &str| format!("Grant=Account Name=A Amount=12 From={from} Until={until}\n");
     for (text, said) in [
-        (line("Unit=cpu"), "allowed is the name of a TRES with -hours behind it"),
-        (line("Pace=week"), "allowed is month, quarter, or a number of days"),
-        (line("CarryOver=-1"), "allowed is a number from 0 to 1000"),
+        (line("Unit=cpu"), "must be the name of a TRES followed by -hours"),
+        (line("Pace=week"), "must be month, quarter, or a number of days"),
+        (line("CarryOver=-1"), "must be a number from 0 to 1000"),
         (line("Rule=window Borrow=1"), "Borrow is allowed with Rule=carry only"),
         (line("Preset=nesi CarryOver=1"), "CarryOver is allowed with Rule=carry only"),
         (line("Interval=90"), "Interval is allowed with Rule=ageing only"),
         (line("Used=1"), "UsedUntil is missing on the line"),
         (line("UsedUntil=2027-03-01"), "allowed with Used only"),
-        (line("Pace=quarter Used=1,2,3,4,5 UsedUntil=2027-03-01"), "allowed are at most 4 numbers"),
-        (line("Partition=p Book=b"), "allowed is one of Partition and Book on a line"),
-        (line("Book=b"), "there is no line Book= of this name"),
-        (line("") + &other("2027-12-31", "2028-12-31"), "allowed is one line for Account=A at a time"),
+        (line("Pace=quarter Used=1,2,3,4,5 UsedUntil=2027-03-01"), "can have at most 4 numbers"),
+        (line("Partition=p Book=b"), "a line can have Partition or Book, not both"),
+        (line("Book=b"), "no Book line has this name"),
+        (line("") + &other("2027-12-31", "2028-12-31"), "Account=A can have one line at a time"),
         (
             line("") + &other("2028-01-01", "2028-12-31").replace('\n', " TimeZone=UTC\n"),
-            "allowed is one TimeZone",
+            "has another TimeZone",
         ),
         (
             line("") + &other("2028-01-01", "2028-12-31").replace('\n', " Factors=yes\n"),
-            "allowed is one Factors",
+            "has another Factors",
         ),
-        (
-            "Grant=Account Name=* Amount=1 From=2027-01-01 Until=2027-12-31".into(),
-            "allowed are names of their own",
-        ),
+        ("Grant=Account Name=* Amount=1 From=2027-01-01 Until=2027-12-31".into(), "takes names, not *"),
         (
             "Grant=User Name=u Amount=1 From=2027-01-15 Until=2027-12-31".into(),
-            "a first and a last period that are whole",
+            "the first and the last period must be whole",
         ),
         (
             "Grant=User Name=u Amount=1 From=2027-02-01 Until=2027-01-31".into(),
-            "not later than Until=2027-01-31",
+            "must not be later than Until=2027-01-31",
         ),
         (
             "Grant=User Name=u Amount=1 From=2027-01-01T12:00 Until=2027-01-31".into(),
-            "allowed is a day without a time",
+            "must be a day without a time",
         ),
         (
             "Grant=User Name=u Amount=1 From=1970-01-01 Until=9999-12-31 Pace=1days".into(),
-            "allowed are at most 10000 periods",
+            "a grant can have at most 10000 periods",
         ),
         ("Adjust=User Name=u Amount=1".into(), "At"),
     ] {
@@ -82,5 +79,5 @@ fn what_does_nothing_is_a_warning() {
     let said = warnings(&format!("Grant=Account Name=a {YEAR} Used=5 UsedUntil=2027-03-01\n"));
     assert!(said.contains("counts as used in the period of UsedUntil"), "{said}");
     let said = warnings(&format!("PointsCap=0\n{grant}"));
-    assert!(said.contains("gives jobs beyond a grant the points of all others"), "{said}");
+    assert!(said.contains("gives jobs beyond a grant the same points as all others"), "{said}");
 }

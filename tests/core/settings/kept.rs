@@ -65,13 +65,13 @@ fn a_damaged_kept_file_gives_nothing_and_is_replaced() {
     fs::write(&aside, &good).unwrap();
     let write = |bytes: &[u8]| fs::write(&file, bytes).unwrap();
     let cases: [(&str, &dyn Fn()); 7] = [
-        ("its first line is not one of ours", &|| write(&[])),
+        ("its first line is not from slurm-multifactor2", &|| write(&[])),
         ("it is not text", &|| write(&[0xff, 0xfe, 0, 7].repeat(1000))),
-        ("its first line is not one of ours", &|| write(b"ActiveJobs=pending\n# end\n")),
+        ("its first line is not from slurm-multifactor2", &|| write(b"ActiveJobs=pending\n# end\n")),
         ("a newer slurm-multifactor2 wrote it (version 2, this one knows 1)", &|| {
             write(text.replace("settings 1", "settings 2").as_bytes());
         }),
-        ("ActiveJobs=sometimes: allowed are", &|| write(text.replace("PENDING", "sometimes").as_bytes())),
+        ("ActiveJobs=sometimes: must be", &|| write(text.replace("PENDING", "sometimes").as_bytes())),
         ("it is not a regular file", &|| fs::create_dir(&file).unwrap()),
         ("it is not a regular file", &|| std::os::unix::fs::symlink(&aside, &file).unwrap()),
     ];

@@ -66,13 +66,13 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
             "\n#\nActiveJobs=eligable",
             3,
             "ActiveJobs=eligable",
-            "allowed are eligible, pending, startable; did you mean eligible?",
+            "must be one of eligible, pending, startable; did you mean eligible?",
         ),
         (
             "ActveJobs=pending",
             1,
             "ActveJobs=pending",
-            "known are ActiveJobs, Distribution, FairShareScale, ParentUsers, TicketsShare, TicketsFunctional, \
+            "known keys are ActiveJobs, Distribution, FairShareScale, ParentUsers, TicketsShare, TicketsFunctional, \
              PolicyHierarchy, CompensationFactor, MaxFunctionalJobs, ShareOverrideTickets, ShareFunctionalShares, \
              FunctionalWeightUser, FunctionalWeightAccount, FunctionalWeightDepartment, FunctionalWeightJob, \
              AdminCommentTickets, Override, Functional, Dilution, DilutionUnit, DilutionQuantum, DilutionExponent, \
@@ -83,18 +83,18 @@ fn every_error_names_file_line_value_and_what_is_allowed() {
         // Three letters of ten may be missing.
         ("AcveJos=pending", 1, "AcveJos=pending", "did you mean ActiveJobs?"),
         ("Zebra=1", 1, "Zebra=1", "SnapshotPublic; correct"),
-        ("\\\n\\\n Zebra=1", 3, "Zebra=1", "known are"),
-        ("ActiveJobs", 1, "\"ActiveJobs\"", "allowed are Key=Value"),
+        ("\\\n\\\n Zebra=1", 3, "Zebra=1", "known keys are"),
+        ("ActiveJobs", 1, "\"ActiveJobs\"", "must be Key=Value"),
         ("ActiveJobs=", 1, "ActiveJobs", "a value is missing"),
-        ("ActiveJobs=\"\"", 1, "ActiveJobs", "allowed are eligible, pending, startable"),
-        ("ActiveJobs+=pending", 1, "\"ActiveJobs+=pending\"", "allowed are Key=Value"),
-        ("=pending", 1, "\"=pending\"", "allowed are Key=Value"),
-        ("ActiveJobs=\"pending", 1, "ActiveJobs=\"pending", "allowed is a value in double quotes"),
+        ("ActiveJobs=\"\"", 1, "ActiveJobs", "must be one of eligible, pending, startable"),
+        ("ActiveJobs+=pending", 1, "\"ActiveJobs+=pending\"", "must be Key=Value"),
+        ("=pending", 1, "\"=pending\"", "must be Key=Value"),
+        ("ActiveJobs=\"pending", 1, "ActiveJobs=\"pending", "must end on the same line"),
         ("ActiveJobs=\"a#b\"", 1, "ActiveJobs=\"a", "write # in a value as \\#"),
-        ("ActiveJobs=\"a\"b", 1, "ActiveJobs=\"a\"b", "after a closing quote"),
-        ("\nActiveJobs=a\0b", 2, "\"ActiveJobs=a\"", "allowed is text without NUL"),
-        ("ActiveJobs=a\x1bb", 1, "ActiveJobs=a\\u{1b}b", "allowed are"),
-        ("Include=x", 1, "Include=x", "allowed is Include <path>"),
+        ("ActiveJobs=\"a\"b", 1, "ActiveJobs=\"a\"b", "a closing quote must be followed"),
+        ("\nActiveJobs=a\0b", 2, "\"ActiveJobs=a\"", "must be text without NUL"),
+        ("ActiveJobs=a\x1bb", 1, "ActiveJobs=a\\u{1b}b", "must be"),
+        ("Include=x", 1, "Include=x", "must be Include <path>"),
         ("Include", 1, "Include", "a value is missing"),
         ("Include a b", 1, "Include=a b", "one path"),
         ("Include a", 1, "Include=a", "allowed in files only"),
@@ -151,17 +151,18 @@ fn priority_parameters_then_file() {
     assert_eq!(load(Some("ActiveJobs=pending")).unwrap().settings, pending());
     let errors = load(Some("ActiveJobs=eligable,pending")).unwrap_err();
     let [piece, value] = &lines(&errors)[..] else { panic!("{errors}") };
-    assert!(piece.starts_with("PriorityParameters: \"pending\": allowed is Key=Value"), "{piece}");
+    assert!(piece.starts_with("PriorityParameters: \"pending\": must be Key=Value"), "{piece}");
     assert!(
-        value
-            .starts_with("PriorityParameters: ActiveJobs=eligable: allowed are eligible, pending, startable"),
+        value.starts_with(
+            "PriorityParameters: ActiveJobs=eligable: must be one of eligible, pending, startable"
+        ),
         "{value}"
     );
 
     for half in ["=pending", "ActiveJobs="] {
         let message = load(Some(half)).unwrap_err().to_string();
         assert!(
-            message.starts_with(&format!("PriorityParameters: \"{half}\": allowed is Key=Value")),
+            message.starts_with(&format!("PriorityParameters: \"{half}\": must be Key=Value")),
             "{message}"
         );
     }
@@ -231,8 +232,8 @@ fn what_cannot_be_included_is_named_where_it_is_included() {
     let main = at("main");
     for (content, allowed) in [
         ("missing", "a file that SlurmUser can read; check"),
-        ("main", "does not include itself"),
-        ("back", "does not include itself"),
+        ("main", "cannot include itself"),
+        ("back", "cannot include itself"),
         (".", "a regular file"),
         ("/dev/zero", "a regular file"),
         ("level0", "16 levels deep"),
@@ -265,13 +266,13 @@ fn unreadable_files_are_errors() {
     fs::write(&file, b"ActiveJobs=pending\n\nActiveJobs=\xff\n").unwrap();
     let message = Settings::load(None, &file).unwrap_err().to_string();
     assert!(message.starts_with(&format!("{} line 3: ", file.display())), "{message}");
-    assert!(message.contains("allowed is text in UTF-8"), "{message}");
+    assert!(message.contains("must be text in UTF-8"), "{message}");
     let message = Settings::load(None, directory.path()).unwrap_err().to_string();
-    assert!(message.contains("allowed is a regular file"), "{message}");
+    assert!(message.contains("must be a regular file"), "{message}");
     let link = directory.path().join("dangling");
     std::os::unix::fs::symlink("nowhere", &link).unwrap();
     let message = Settings::load(None, &link).unwrap_err().to_string();
-    assert!(message.contains("allowed is a file that SlurmUser can read"), "{message}");
+    assert!(message.contains("must be a file that SlurmUser can read"), "{message}");
 }
 
 #[test]

@@ -86,12 +86,12 @@ fn blocks_collect_their_attributes() {
 fn wrong_blocks_are_named() {
     for (text, messages) in [
         ("Override=User Name=a", &["Override=User: Tickets is missing"][..]),
-        ("Override=Usr Name=a Tickets=x", &["Override=Usr: allowed are User, Account", "Tickets=x: allowed is a whole"]),
-        ("Override=User Name=a Tickets=1 Till=2", &["Till=2: unknown key; known are Name, Tickets, Until, Shared"]),
+        ("Override=Usr Name=a Tickets=x", &["Override=Usr: must be one of User, Account", "Tickets=x: must be a whole"]),
+        ("Override=User Name=a Tickets=1 Till=2", &["Till=2: unknown key; known keys are Name, Tickets, Until, Shared"]),
         ("Overide=User Name=a Tickets=1", &["Overide=User: unknown key"]),
         ("XFactorWeight=1 Override=User Name=a", &["allowed at the beginning of a line only"]),
-        ("Override=User Name=a ?", &["\"?\": allowed are Key=Value"]),
-        ("XFactorWeight=-1", &["XFactorWeight=-1: allowed is a number of 0 or more; correct it, or remove it for the default 0"]),
+        ("Override=User Name=a ?", &["\"?\": must be Key=Value"]),
+        ("XFactorWeight=-1", &["XFactorWeight=-1: must be a number of 0 or more; correct it, or remove it to use the default 0"]),
     ] {
         let errors = read(text).expect_err(text);
         let found: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -259,9 +259,8 @@ fn one_line_each(text: &str) -> Result<(), TestCaseError> {
         for error in result.err().iter().flatten() {
             let message = error.to_string();
             prop_assert!(!message.contains(char::is_control), "{message:?}");
-            prop_assert!(
-                message.contains("allowed") || message.contains("missing") || message.contains("known")
-            );
+            let says = ["must be", "must end", "allowed", "missing", "known", "at most"];
+            prop_assert!(says.iter().any(|word| message.contains(word)), "{message}");
             prop_assert!(error.place.line.is_none_or(|line| (1..=lines).contains(&line)), "{message}");
         }
     }

@@ -95,11 +95,11 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_allowed() {
         ("Component=SERVE", "f line 1: Component=SERVE: ", "did you mean SERV?"),
         ("Component=FS XFMinLimit=1", "f line 1: XFMinLimit=1: ", "Component=SERV only"),
         ("Component=FS FSUser=x", "f line 1: FSUser=x: ", "a number from -1000000000 to 1000000000"),
-        ("Component=RES Proc=1\nComponent=RES Node=1", "f line 2: Component=RES: ", "one in f line 1 too"),
+        ("Component=RES Proc=1\nComponent=RES Node=1", "f line 2: Component=RES: ", "f line 1 has one, too"),
         (
             "Component=RES Partition=a,b\nComponent=RES Partition=b",
             "f line 2: Component=RES: ",
-            "one line of each component for Partition=b",
+            "a component can have one line for Partition=b",
         ),
         ("Credential=User Name=john", "f line 1: Credential=User: ", "Priority is missing"),
         ("Credential=User Name=john Priority=1.5", "f line 1: Priority=1.5: ", "a whole number"),
@@ -107,10 +107,10 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_allowed() {
         (
             "Credential=Account Name=Bio Priority=1\nCredential=Account Name=bio Priority=2",
             "f line 2: Name=bio: ",
-            "this one is on f line 1 too",
+            "f line 1 has it, too",
         ),
-        ("Service=QOS Name=a\nService=QOS Name=A", "f line 2: Name=A: ", "each name once"),
-        ("Service=User Name=a", "f line 1: Service=User: ", "allowed are QOS, Partition"),
+        ("Service=QOS Name=a\nService=QOS Name=A", "f line 2: Name=A: ", "only one line with Service=QOS"),
+        ("Service=User Name=a", "f line 1: Service=User: ", "must be one of QOS, Partition"),
         ("Target=User Name=a", "f line 1: Target=User: ", "Percent is missing"),
         ("Target=User Name=a Type=cap", "f line 1: Target=User: ", "Percent or Amount is missing"),
         (
@@ -122,7 +122,7 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_allowed() {
         (
             "Target=User Name=a Percent=1 Amount=1 Type=cap",
             "f line 1: Amount=1: ",
-            "one of Percent and Amount",
+            "a line can have Percent or Amount, not both",
         ),
         ("Target=User Name=a Percent=5%", "f line 1: Percent=5%: ", "%available"),
         ("Target=User Name=a Percent=5%available", "f line 1: Percent=5%available: ", "TargetMetric=billing"),
@@ -131,16 +131,16 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_allowed() {
         (
             "TargetMetric=cpu\nTarget=Parent Name=a Percent=5%available",
             "f line 2: Percent=5%available: ",
-            "against its siblings",
+            "compared with its siblings",
         ),
         (
             "Target=QOS Name=a Percent=1\nTarget=QOS Name=a Percent=2 Type=floor",
             "f line 2: Name=a: ",
-            "each name once with Target=QOS",
+            "only one line with Target=QOS",
         ),
         ("TargetMetric=a,b", "f line 1: TargetMetric=a,b: ", "name of a TRES"),
         ("TargetDepth=0", "f line 1: TargetDepth=0: ", "from 1 to 1000"),
-        ("TargetWindow=0", "f line 1: TargetWindow=0: ", "more than 0 seconds"),
+        ("TargetWindow=0", "f line 1: TargetWindow=0: ", "longer than 0 seconds"),
         ("PointsCap=-1", "f line 1: PointsCap=-1: ", "from 0 to 2147483647"),
     ] {
         let message = errors(text);
@@ -154,9 +154,9 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_allowed() {
 #[test]
 fn what_does_nothing_is_a_warning() {
     for (text, key, advice) in [
-        ("Credential=User Name=john Priority=1", "Credential", "without a line Component=CRED"),
-        ("Target=User Name=john Percent=1", "Target", "without a line Component=FS"),
-        ("Service=QOS Name=a TargetXFactor=2", "Service", "without a line Component=TARGET"),
+        ("Credential=User Name=john Priority=1", "Credential", "without a Component=CRED line"),
+        ("Target=User Name=john Percent=1", "Target", "without a Component=FS line"),
+        ("Service=QOS Name=a TargetXFactor=2", "Service", "without a Component=TARGET line"),
         ("Component=RES Swap=1", "Swap", "Slurm does not know the swap space"),
         ("Target=User Name=john Percent=1 Type=cap Weight=2", "Weight", "no effect with Type=cap"),
         (
@@ -165,7 +165,7 @@ fn what_does_nothing_is_a_warning() {
             "set TargetUsage=window",
         ),
         ("Component=FS\nTarget=User Name=j Percent=1\nCapTiers=yes", "CapTiers", "Target=Parent"),
-        ("TargetMetric=cpu", "TargetMetric", "without a line Target="),
+        ("TargetMetric=cpu", "TargetMetric", "without a Target line"),
     ] {
         let warnings = loaded(text).warnings;
         assert_eq!(warnings.len(), 1, "{text:?}: {warnings:?}");

@@ -182,8 +182,8 @@ fn hierarchies() {
     for bad in ["OO", "OFSO", "OFX", "O,F", "\"\"", "NON", "\"O F\"", "ſ"] {
         let message = error(&format!("PolicyHierarchy={bad}"));
         let text =
-            "allowed is NONE, or some of the letters O, F and S, each once, in any order; correct it, or \
-                    remove it for the default OFS";
+            "must be NONE, or some of the letters O, F and S, each once, in any order; correct it, or \
+                    remove it to use the default OFS";
         assert!(message.ends_with(text), "{bad}: {message}");
     }
 }
@@ -191,51 +191,50 @@ fn hierarchies() {
 #[test]
 fn each_value_is_checked() {
     for (text, allowed) in [
-        ("TicketsShare=1000000001", "allowed is a whole number from 0 to 1000000000; correct it"),
-        ("TicketsFunctional=-1", "allowed is a whole number from 0 to 1000000000; correct it"),
-        ("CompensationFactor=0.5", "allowed are 0 and numbers of 1 or more; correct it, or remove it for the default 0"),
-        ("CompensationFactor=-2", "allowed are 0 and numbers of 1 or more"),
-        ("CompensationFactor=inf", "allowed are 0 and numbers of 1 or more"),
-        ("MaxFunctionalJobs=0", "allowed is a whole number from 1 to 1000000"),
-        ("ShareOverrideTickets=shared", "allowed are yes, true, 1, no, false, 0"),
-        ("FunctionalWeightUser=-0.1", "allowed is a number from 0 to 1000000"),
-        ("FunctionalWeightJob=1e300", "allowed is a number from 0 to 1000000"),
-        ("Dilution=users", "allowed are none, user, tree; did you mean user?"),
-        ("DilutionUnit=cpus", "allowed are job, cpu, billing, committed; did you mean cpu?"),
-        ("DilutionQuantum=0", "allowed is a number of more than 0; correct it, or remove it for the default 1"),
-        ("DilutionQuantum=nan", "allowed is a number of more than 0"),
-        ("DilutionExponent=-1", "allowed is a number from 0 to 10"),
-        ("DilutionExponent=10.1", "allowed is a number from 0 to 10"),
+        ("TicketsShare=1000000001", "must be a whole number from 0 to 1000000000; correct it"),
+        ("TicketsFunctional=-1", "must be a whole number from 0 to 1000000000; correct it"),
+        ("CompensationFactor=0.5", "must be 0, or a number of 1 or more; correct it, or remove it to use the default 0"),
+        ("CompensationFactor=-2", "must be 0, or a number of 1 or more"),
+        ("CompensationFactor=inf", "must be 0, or a number of 1 or more"),
+        ("MaxFunctionalJobs=0", "must be a whole number from 1 to 1000000"),
+        ("ShareOverrideTickets=shared", "must be one of yes, true, 1, no, false, 0"),
+        ("FunctionalWeightUser=-0.1", "must be a number from 0 to 1000000"),
+        ("FunctionalWeightJob=1e300", "must be a number from 0 to 1000000"),
+        ("Dilution=users", "must be one of none, user, tree; did you mean user?"),
+        ("DilutionUnit=cpus", "must be one of job, cpu, billing, committed; did you mean cpu?"),
+        ("DilutionQuantum=0", "must be a number above 0; correct it, or remove it to use the default 1"),
+        ("DilutionQuantum=nan", "must be a number above 0"),
+        ("DilutionExponent=-1", "must be a number from 0 to 10"),
+        ("DilutionExponent=10.1", "must be a number from 0 to 10"),
         (
             "DilutionCap=0",
-            "allowed are minutes, minutes:seconds, hours:minutes:seconds and days-hours[:minutes[:seconds]], of more \
-             than 0 seconds; correct it, or remove it for the default 7-0",
+            "must be a time written as minutes, minutes:seconds, hours:minutes:seconds or \
+             days-hours[:minutes[:seconds]], longer than 0 seconds; correct it, or remove it to use the default 7-0",
         ),
         (
             "Override=Group Name=a Tickets=1",
-            "allowed are User, Account, Parent, QOS, Partition, WCKey, Job; correct it",
+            "must be one of User, Account, Parent, QOS, Partition, WCKey, Job",
         ),
-        ("Override=User Tickets=1", "Name is missing on the line: allowed are names separated by commas, each once"),
-        ("Override=User Name=a", "Tickets is missing on the line: allowed is a whole number from 0 to 1000000000"),
-        ("Override=User Name=a,a Tickets=1", "allowed are names separated by commas, each once"),
-        ("Override=User Name=a Tickets=1.5", "allowed is a whole number from 0 to 1000000000"),
-        ("Override=User Name=a Tickets=1 From=tomorrow", "allowed is a date YYYY-MM-DD[Thh:mm[:ss]] from 1970 on; correct"),
+        ("Override=User Tickets=1", "Name is missing on the line; add Name=..., names separated by commas, each once"),
+        ("Override=User Name=a", "Tickets is missing on the line; add Tickets=..., a whole number from 0 to 1000000000"),
+        ("Override=User Name=a,a Tickets=1", "must be names separated by commas, each once"),
+        ("Override=User Name=a Tickets=1.5", "must be a whole number from 0 to 1000000000"),
+        ("Override=User Name=a Tickets=1 From=tomorrow", "must be a date YYYY-MM-DD[Thh:mm[:ss]] from 1970 on"),
         (
             "Override=User Name=a Tickets=1 Until=2027-02-29",
-            "allowed is a date YYYY-MM-DD[Thh:mm[:ss]] from 1970 on, where a date without a time is the end of that \
-             day; correct it",
+            "must be a date YYYY-MM-DD[Thh:mm[:ss]] from 1970 on (without a time, the end of that day)",
         ),
-        ("Override=User Name=a Tickets=1 Shares=1", "unknown key; known are Name, Tickets, From, Until, Shared"),
-        ("Functional=QOS Name=a Shares=1", "allowed are User, Account, Department; correct it"),
+        ("Override=User Name=a Tickets=1 Shares=1", "unknown key; known keys are Name, Tickets, From, Until, Shared"),
+        ("Functional=QOS Name=a Shares=1", "must be one of User, Account, Department"),
         ("Functional=User Shares=1", "Name is missing on the line"),
         (
             "Functional=User Name=a",
-            "Shares is missing on the line: allowed is a whole number from 0 to 2147483646, or RawShares; add Shares=...",
+            "Shares is missing on the line; add Shares=..., a whole number from 0 to 2147483646, or RawShares",
         ),
-        ("Functional=User Name=a Shares=2147483647", "allowed is a whole number from 0 to 2147483646, or RawShares; correct"),
-        ("Functional=User Name=a Shares=parent", "allowed is a whole number from 0 to 2147483646, or RawShares"),
-        ("Functional=User Name=a Shares=+1", "allowed is a whole number from 0 to 2147483646, or RawShares"),
-        ("Functional=User Name=a Shares=\"\"", "allowed is a whole number from 0 to 2147483646, or RawShares"),
+        ("Functional=User Name=a Shares=2147483647", "must be a whole number from 0 to 2147483646, or RawShares"),
+        ("Functional=User Name=a Shares=parent", "must be a whole number from 0 to 2147483646, or RawShares"),
+        ("Functional=User Name=a Shares=+1", "must be a whole number from 0 to 2147483646, or RawShares"),
+        ("Functional=User Name=a Shares=\"\"", "must be a whole number from 0 to 2147483646, or RawShares"),
     ] {
         let message = error(text);
         assert!(message.starts_with("f line 1: ") && message.contains(allowed), "{text}: {message}");
@@ -270,58 +269,58 @@ fn what_does_not_go_together_is_an_error_with_both_places() {
     for (text, message) in [
         (
             "Distribution=standing\nCompensationFactor=5",
-            "f line 2: CompensationFactor=5: allowed is 0 with Distribution=standing (f line 1); remove it, or set \
+            "f line 2: CompensationFactor=5: must be 0 with Distribution=standing (f line 1); remove it, or set \
              Distribution=tickets",
         ),
         (
             "CompensationFactor=1\n\nDistribution=STRICT",
-            "f line 1: CompensationFactor=1: allowed is 0 with Distribution=strict (f line 3); remove it, or set \
+            "f line 1: CompensationFactor=1: must be 0 with Distribution=strict (f line 3); remove it, or set \
              Distribution=tickets",
         ),
         (
             "Distribution=strict\nDilution=Tree",
-            "f line 2: Dilution=Tree: allowed are none and user with Distribution=strict (f line 1); set \
+            "f line 2: Dilution=Tree: must be none or user with Distribution=strict (f line 1); set \
              Dilution=user, or another Distribution",
         ),
         (
             "FunctionalWeightUser=0 FunctionalWeightAccount=0.0 FunctionalWeightDepartment=0\n\
              FunctionalWeightJob=0\nTicketsFunctional=1",
-            "f line 3: TicketsFunctional=1: allowed is 0 where FunctionalWeightUser, FunctionalWeightAccount, \
-             FunctionalWeightDepartment and FunctionalWeightJob are 0; give one of the four more than 0, or set \
+            "f line 3: TicketsFunctional=1: must be 0 if FunctionalWeightUser, FunctionalWeightAccount, \
+             FunctionalWeightDepartment and FunctionalWeightJob are 0; set one of the four to more than 0, or set \
              TicketsFunctional=0",
         ),
         (
             "#\nOverride=User Name=a Tickets=1 From=2027-02-01 \\\n Until=2027-01-31",
-            "f line 2: From=2027-02-01: allowed is a date that is not later than Until=2027-01-31; correct one of the two",
+            "f line 2: From=2027-02-01: must not be later than Until=2027-01-31; correct one of the two",
         ),
         (
             "Override=User Name=a Tickets=1 From=2027-02-01T12:00:01 Until=2027-02-01T12:00",
-            "f line 1: From=2027-02-01T12:00:01: allowed is a date that is not later than Until=2027-02-01T12:00; \
+            "f line 1: From=2027-02-01T12:00:01: must not be later than Until=2027-02-01T12:00; \
              correct one of the two",
         ),
         (
             "Override=Account Name=* Tickets=1",
-            "f line 1: Name=*: allowed are names of their own with Override, not * for everybody; write the names",
+            "f line 1: Name=*: Override takes names, not * for everybody; write the names",
         ),
         (
             "TicketsFunctional=1\nFunctional=User Name=a,* Shares=1",
-            "f line 2: Name=a,*: allowed is * alone, or names without it; give * a line of its own",
+            "f line 2: Name=a,*: must be * alone, or names without it; give * a separate line",
         ),
         (
             "Functional=User Name=a,b Shares=1\n\nFunctional=user Name=c,b Shares=2",
-            "f line 3: Name=b: allowed is each name once with Functional=User, and this one is on f line 1 too; \
+            "f line 3: Name=b: only one line with Functional=User can have this name, and f line 1 has it, too; \
              remove it from one of the two",
         ),
         (
             "Functional=Account Name=* Shares=1\nFunctional=Account Name=* Shares=1",
-            "f line 2: Name=*: allowed is each name once with Functional=Account, and this one is on f line 1 too; \
+            "f line 2: Name=*: only one line with Functional=Account can have this name, and f line 1 has it, too; \
              remove it from one of the two",
         ),
         // Slurm keeps accounts in small letters.
         (
             "Functional=Department Name=Physics Shares=1\nFunctional=Department Name=physics Shares=1",
-            "f line 2: Name=physics: allowed is each name once with Functional=Department, and this one is on f line \
-             1 too; remove it from one of the two",
+            "f line 2: Name=physics: only one line with Functional=Department can have this name, and f line 1 \
+             has it, too; remove it from one of the two",
         ),
     ] {
         assert_eq!(error(text), message, "{text}");
@@ -342,8 +341,8 @@ fn what_does_not_go_together_is_an_error_with_both_places() {
     ] {
         let message = error(&format!("Override=Job Name=7,{job},8_9 Tickets=1"));
         let expected = format!(
-            "f line 1: Name={job}: allowed with Override=Job are ids of jobs and of tasks of job arrays, such as 123 and \
-             123_4; correct it"
+            "f line 1: Name={job}: with Override=Job a name must be the id of a job or of a task of a job array, such as \
+             123 or 123_4"
         );
         assert_eq!(message, expected);
     }
@@ -375,7 +374,7 @@ fn every_pair_that_does_not_go_together_is_named_at_once() {
     let errors = Settings::load(Some("CompensationFactor=2,Distribution=strict"), missing).unwrap_err();
     assert_eq!(
         errors.to_string(),
-        "PriorityParameters: CompensationFactor=2: allowed is 0 with Distribution=strict (PriorityParameters); remove \
+        "PriorityParameters: CompensationFactor=2: must be 0 with Distribution=strict (PriorityParameters); remove \
          it, or set Distribution=tickets"
     );
     // As many as there may be, and no more.
@@ -450,7 +449,8 @@ proptest! {
         match Settings::parse(&text, "f") {
             Err(errors) => {
                 for error in &errors {
-                    prop_assert!(error.allowed.contains("allowed") || error.allowed.contains("missing"), "{error}");
+                    let phrases = ["must be", "must not be", "takes names", "only one line", "missing"];
+                    prop_assert!(phrases.iter().any(|phrase| error.allowed.contains(phrase)), "{error}");
                     prop_assert!(error.place.line.is_some());
                 }
             }

@@ -36,10 +36,10 @@ fn only_an_absolute_path_of_a_file_is_one() {
     for path in ["", "snapshot", "./snapshot", "~/snapshot", "/", "/var/", "/var/..", "/a\tb"] {
         let error = error(&format!("\nSnapshot=\"{path}\""));
         assert!(error.starts_with("f line 2: Snapshot"), "{error}");
-        assert!(error.contains("an absolute path of a file"), "{error}");
+        assert!(error.contains("the absolute path of a file"), "{error}");
     }
     assert!(error("SnapshotPeriod=0").contains("from 1 to 31536000"));
-    assert!(error("SnapshotMode=0660").contains("allowed are 0600, 0640, 0644"));
+    assert!(error("SnapshotMode=0660").contains("must be one of 0600, 0640, 0644"));
     assert!(error("SnapshotGroup=\"a:b\"").contains("the name or number of a Unix group"));
 }
 
@@ -48,19 +48,19 @@ fn a_group_goes_with_the_mode_that_lets_it_read() {
     let of = "Snapshot=/a/b\n";
     let without = error(&format!("{of}SnapshotMode=0640"));
     assert!(
-        without.contains("f line 2: SnapshotMode=0640: allowed are 0600 and 0644 without SnapshotGroup"),
+        without.contains("f line 2: SnapshotMode=0640: must be 0600 or 0644 without SnapshotGroup"),
         "{without}"
     );
     for mode in ["0600", "0644"] {
         let other = error(&format!("{of}SnapshotMode={mode}\nSnapshotGroup=wheel"));
         assert!(
             other.contains(&format!(
-                "f line 3: SnapshotGroup=wheel: allowed with SnapshotMode=0640 only, and it is {mode}"
+                "f line 3: SnapshotGroup=wheel: allowed with SnapshotMode=0640 only, but the mode is {mode}"
             )),
             "{other}"
         );
     }
-    assert!(error(&format!("{of}SnapshotGroup=wheel")).contains("it is 0600"));
+    assert!(error(&format!("{of}SnapshotGroup=wheel")).contains("the mode is 0600"));
 }
 
 #[test]
@@ -70,8 +70,7 @@ fn what_everybody_may_read_is_another_file() {
     assert_eq!((settings.snapshot_file(), settings.public_file()), (Some("/a/b"), Some("/a/c")));
     assert_eq!(Settings::default().public_file(), None);
     let same = error("Snapshot=/a/b\nSnapshotPublic=/a/b");
-    let said =
-        "f line 2: SnapshotPublic=/a/b: allowed is another file than that of Snapshot; name one of its own";
+    let said = "f line 2: SnapshotPublic=/a/b: must not be the file of Snapshot; name another file";
     assert!(same.contains(said), "{same}");
 }
 

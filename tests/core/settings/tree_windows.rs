@@ -27,14 +27,14 @@ fn what_does_not_go_together_is_an_error_and_what_does_nothing_is_said() {
     for (text, said) in [
         (
             "TreeUsage=window\nUsageMeasure=dominant",
-            "f line 1: TreeUsage=window: allowed is halflife with UsageMeasure=dominant",
+            "f line 1: TreeUsage=window: must be halflife with UsageMeasure=dominant",
         ),
         (
             "TreeUsage=window\nBook=gpu Partitions=gpu",
-            "f line 1: TreeUsage=window: allowed is halflife with lines Book",
+            "f line 1: TreeUsage=window: must be halflife with Book lines",
         ),
         ("TreeUsage=days", "halflife"),
-        ("TreeWindow=0", "more than 0 seconds"),
+        ("TreeWindow=0", "longer than 0 seconds"),
         ("TreeDepth=0", "from 1 to 1000"),
         ("TreeDecay=1.5", "from 0 to 1"),
     ] {

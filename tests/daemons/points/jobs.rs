@@ -151,6 +151,6 @@ fn a_group_that_is_made_later_counts_from_the_next_cycle_on() {
     std::fs::write(&file, format!("late:x:{gid}:\n{known}")).unwrap();
     let counts = |cluster: &Cluster| Ok((points::site(cluster, job)? > 499.5).then_some(()));
     cluster.wait_for("the group to be found", WAIT, counts).unwrap();
-    let said = cluster.log().lines().filter(|line| line.contains("there is none of that name")).count();
+    let said = cluster.log().lines().filter(|line| line.contains("this name does not exist")).count();
     assert_eq!(said, 1, "said once");
 }

@@ -163,7 +163,7 @@ fn names_that_nothing_has_are_warned_of() -> HostResult<()> {
     let log = host.quit()?;
     let found: Vec<&str> = log
         .lines()
-        .filter_map(|line| Some(line.split_once("Charge=")?.1.split_once(": there is none of that name")?.0))
+        .filter_map(|line| Some(line.split_once("Charge=")?.1.split_once(": this name does not exist")?.0))
         .collect();
     let mut expected =
         ["Partition Name=nowhere", "QOS Name=none", "Account Name=nobody", "Parent Name=nobodies"].to_vec();

@@ -213,8 +213,10 @@ fn where_slurmctld_does_not_tell_how_runs_end_the_line_has_no_effect_and_that_is
     host.cycle()?;
     assert_eq!(of(&mut host, ALICE)?.raw, 400.0);
     let log = host.quit()?;
-    for line in ["Charge=Requeued does nothing without limits", "MinimumCharge misses runs that are requeued"]
-    {
+    for line in [
+        "Charge=Requeued does nothing, because without limits",
+        "MinimumCharge misses runs that are requeued",
+    ] {
         assert_eq!(log.matches(line).count(), 1, "{line}: {log}");
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::setup::waiting;
 
 const LINES: &str = "Charge=WCKey Name=secret Factor=0\nOverride=WCKey Name=secret Tickets=100000\n";
 const SAID: &str =
-    "Charge=WCKey, Override=WCKey and Grant=WCKey do nothing without wckeys in AccountingStorageEnforce";
+    "Charge=WCKey, Override=WCKey and Grant=WCKey do nothing, because without wckeys in AccountingStorageEnforce";
 
 #[test]
 fn a_key_that_anybody_may_name_is_free_for_nobody() -> HostResult<()> {

@@ -8,7 +8,7 @@ use slurm_inproc::HostResult;
 
 use super::{assert_all, change, job, loaded, loaded_with, said, JOHN, NO_GROUP, PAUL};
 
-const UNKNOWN: &str = "there is none of that name";
+const UNKNOWN: &str = "this name does not exist";
 
 #[test]
 fn groups_are_found_by_name_and_number() -> HostResult<()> {

@@ -146,7 +146,7 @@ fn a_bad_file_never_ends_slurmctld(release: &Release) {
     assert_eq!(errors.len(), 4, "{errors:#?}");
     for error in errors {
         for part in [
-            "multifactor2.conf line 2: ActiveJobs=sometimes: allowed are eligible, pending, startable",
+            "multifactor2.conf line 2: ActiveJobs=sometimes: must be one of eligible, pending, startable",
             "The last good settings stay in force (ActiveJobs=pending)",
         ] {
             assert!(error.contains(part), "'{part}': {error}");
@@ -162,7 +162,7 @@ fn a_bad_file_never_ends_slurmctld(release: &Release) {
     let kept = cluster.directory().join("state/multifactor2_settings");
     fs::remove_file(&kept).unwrap();
     let refused = format!("{:#}", cluster.start_controller().unwrap_err());
-    assert!(refused.contains("ActiveJobs=sometimes: allowed are"), "{refused}");
+    assert!(refused.contains("ActiveJobs=sometimes: must be"), "{refused}");
     fs::write(&file, "ActiveJobs=pending\n").unwrap();
     cluster.start_controller().unwrap();
     assert_eq!(fair_share(&cluster), "49");

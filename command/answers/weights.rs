@@ -160,12 +160,12 @@ impl Fp32 {
             }
             let wrong = |allowed: &str| Error::Question(format!("{file} line {number}: {line:?}: {allowed}"));
             let [kind, performance] = line.split([' ', '\t', ',']).filter(|word| !word.is_empty()).collect::<Vec<_>>()[..] else {
-                return Err(wrong("allowed is a type and a number of TFLOPS; correct the line"));
+                return Err(wrong("must be a type and a number of TFLOPS; correct the line"));
             };
             let performance = performance.parse().ok().filter(|number: &f64| *number >= 0.05 && number.is_finite());
-            let performance = performance.ok_or_else(|| wrong("allowed are numbers of 0.1 or more; correct the number"))?;
+            let performance = performance.ok_or_else(|| wrong("the number must be 0.1 or more; correct it"))?;
             if known.insert(kind.to_lowercase(), rounded(performance, 10.0)).is_some() {
-                return Err(wrong("allowed is each type once; remove the line"));
+                return Err(wrong("an earlier line has this type; remove one of the two"));
             }
         }
         let Some(baseline) = known.get(&baseline.to_lowercase()).copied() else {
@@ -182,7 +182,8 @@ impl Fp32 {
         let performance = self.known.get(&kind.to_lowercase()).copied();
         let missing = || {
             Error::Question(format!(
-                "partition {partition} has GPUs of type {kind}, and {} does not: add a line with their FP32 performance",
+                "partition {partition} has GPUs of type {kind}, but {} does not list it: add a line with its FP32 \
+                 performance",
                 self.file
             ))
         };
@@ -352,9 +353,9 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_what_to_do() {
         for (text, baseline, why) in [
-            ("base", "base", "line 1: \"base\": allowed is a type and a number"),
-            ("base 0", "base", "numbers of 0.1 or more"),
-            ("base 1\nBASE 2", "base", "line 2: \"BASE 2\": allowed is each type once"),
+            ("base", "base", "line 1: \"base\": must be a type and a number"),
+            ("base 0", "base", "the number must be 0.1 or more"),
+            ("base 1\nBASE 2", "base", "line 2: \"BASE 2\": an earlier line has this type"),
             ("base 1", "other", "--baseline other: gpus has no such type"),
         ] {
             let error = Fp32::parse(text, "gpus", baseline).unwrap_err().to_string();
@@ -362,7 +363,7 @@ mod tests {
         }
         let node = "NodeName=n1 CPUTot=4 Gres=gpu:new:1 RealMemory=1024 Partitions=p";
         let error = weights(node, &fp32(), &[]).unwrap_err().to_string();
-        assert!(error.contains("partition p has GPUs of type new, and gpus does not"), "{error}");
+        assert!(error.contains("partition p has GPUs of type new, but gpus does not"), "{error}");
         let error = weights(node, &fp32(), &["q".to_owned()]).unwrap_err().to_string();
         assert!(error.contains("--partition q: no node is in it"), "{error}");
         assert!(weights("No nodes in the system", &fp32(), &[]).is_err());

@@ -893,35 +893,31 @@ fn a_mistake_says_file_line_value_and_what_is_allowed() {
         (
             Maui,
             "\nUSERWEIGHT ten",
-            "maui.cfg line 2: USERWEIGHT ten: allowed is a number from -1000000000 to 1000000000; correct it",
+            "maui.cfg line 2: USERWEIGHT ten: must be a number from -1000000000 to 1000000000",
         ),
-        (
-            Maui,
-            "FSDEPTH 0",
-            "maui.cfg line 1: FSDEPTH 0: allowed is a whole number from 1 to 1000; correct it",
-        ),
-        (Maui, "FSPOLICY SOME", "maui.cfg line 1: FSPOLICY SOME: allowed are DEDICATEDPS, DEDICATEDPES"),
-        (Maui, "USERCFG[a FSTARGET=1", "maui.cfg line 1: USERCFG[a FSTARGET=1: allowed are NAME VALUE"),
-        (Maui, "USERCFG[a] FSTARGET", "maui.cfg line 1: USERCFG[a] FSTARGET: allowed are attributes"),
-        (Maui, "USERCFG[a] FSTARGET=much", "maui.cfg line 1: USERCFG[a] FSTARGET much: allowed is a number"),
+        (Maui, "FSDEPTH 0", "maui.cfg line 1: FSDEPTH 0: must be a whole number from 1 to 1000"),
+        (Maui, "FSPOLICY SOME", "maui.cfg line 1: FSPOLICY SOME: must be one of DEDICATEDPS, DEDICATEDPES"),
+        (Maui, "USERCFG[a FSTARGET=1", "maui.cfg line 1: USERCFG[a FSTARGET=1: must be NAME VALUE"),
+        (Maui, "USERCFG[a] FSTARGET", "maui.cfg line 1: USERCFG[a] FSTARGET: must be attributes"),
+        (Maui, "USERCFG[a] FSTARGET=much", "maui.cfg line 1: USERCFG[a] FSTARGET much: must be a number"),
         (
             Moab,
             "FSTREE[a] MEMBERLIST=b\nFSTREE[b] MEMBERLIST=a",
-            "moab.cfg line 2: FSTREE[b] MEMBERLIST a: allowed is a node that is not above",
+            "moab.cfg line 2: FSTREE[b] MEMBERLIST a: must not be a node above",
         ),
-        (Qconf("ssconf"), "halftime soon", "ssconf line 1: halftime soon: allowed is a whole number"),
+        (Qconf("ssconf"), "halftime soon", "ssconf line 1: halftime soon: must be a whole number"),
         (
             Qconf("ssconf"),
             "policy_hierarchy OOF",
-            "ssconf line 1: policy_hierarchy OOF: allowed are NONE, and some of the letters",
+            "ssconf line 1: policy_hierarchy OOF: must be NONE, or some of the letters",
         ),
         (
             Qconf("sstree"),
             "id=0\nname=Root\nchildnodes=7",
-            "sstree line 3: childnodes 7: allowed are ids of nodes in the file",
+            "sstree line 3: childnodes 7: must be the id of a node in the file",
         ),
-        (Qconf("sstree"), "id=0\nname=Root\nchildnodes=0", "allowed is a tree"),
-        (Qconf("suser"), "oticket 1", "suser line 1: oticket 1: allowed is name first"),
+        (Qconf("sstree"), "id=0\nname=Root\nchildnodes=0", "must be a tree"),
+        (Qconf("suser"), "oticket 1", "suser line 1: oticket 1: an object must begin with name"),
     ] {
         let answer = migrated(from, text);
         let unreadable = answer.notes.iter().filter(|note| note.why == Why::Unreadable);
@@ -1020,7 +1016,7 @@ fn a_name_is_not_everybody() {
 fn a_name_does_nothing_to_a_terminal() {
     for name in ["a\u{1b}]0;b", "a\u{202e}b", "a\u{7}"] {
         let refused = of_maui("maui.cfg", &format!("USERCFG[{name}] PRIORITY=1"), false).to_string();
-        assert!(refused.contains("without control and direction characters"), "{refused}");
+        assert!(refused.contains("none of them a control or direction character"), "{refused}");
         assert!(!refused.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{refused:?}");
         let unknown = of_maui("maui.cfg", &format!("OTHERCFG[{name}] {name}"), false).to_string();
         assert!(!unknown.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{unknown:?}");

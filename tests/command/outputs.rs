@@ -220,7 +220,7 @@ fn all_that_cannot_be_read_of_a_translation_is_told() {
     let (_, unreadable) = printed.out.split_once("# left out because it cannot be read:\n").unwrap();
     let lines: Vec<&str> = unreadable.lines().take(2).collect();
     for (line, place) in lines.iter().zip(["line 1: USERWEIGHT", "line 2: FSWEIGHT"]) {
-        assert!(line.contains(place) && line.contains("allowed is a number"), "{line}");
+        assert!(line.contains(place) && line.contains("must be a number"), "{line}");
     }
     assert!(printed.out.contains("Component=FS FSUser=1"), "{}", printed.out);
     assert!(

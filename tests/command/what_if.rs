@@ -298,7 +298,7 @@ fn jobs_that_wait_may_be_otherwise() {
         ("Account=zoo", "has no association with account zoo"),
         ("Nice=x", "give a whole number from -2147483645"),
         ("NumCPUs=0", "from 1 to 100000000"),
-        ("Features=x", "allowed are QOS=, Partition="),
+        ("Features=x", "changes are QOS=, Partition="),
     ] {
         let words = ["--job", &format!("{} {to}", first.id)];
         let unread = AskedChanges::try_parse_from(words).err().map(|error| error.to_string());

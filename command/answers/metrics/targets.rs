@@ -24,7 +24,7 @@ const MOST: usize = 1000;
 /// Reads how many of each type have series.
 pub(super) fn most(text: &str) -> Result<usize, Error> {
     let number = text.parse().ok().filter(|number| *number <= MOST);
-    number.ok_or_else(|| format!("allowed is a number from 0 to {MOST}").into())
+    number.ok_or_else(|| format!("must be a whole number from 0 to {MOST}").into())
 }
 
 /// Adds them. `users` are those that may be named.

@@ -27,11 +27,11 @@ impl FromStr for Users {
             let number = number.parse().ok().filter(|number| (1..=MOST_USERS).contains(number));
             return number
                 .map(Users::Top)
-                .ok_or_else(|| format!("allowed is top=N with N from 1 to {MOST_USERS}").into());
+                .ok_or_else(|| format!("must be top=N with N from 1 to {MOST_USERS}").into());
         }
         let names: BTreeSet<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
         if names.contains("") || names.len() > MOST_USERS {
-            return Err(format!("allowed are up to {MOST_USERS} names separated by commas, or top=N").into());
+            return Err(format!("must be at most {MOST_USERS} names separated by commas, or top=N").into());
         }
         Ok(Users::Named(names))
     }

@@ -245,16 +245,18 @@ impl Draft {
         );
     }
 
-    /// Something that cannot be read: it is left out, and all else is translated.
+    /// Something that cannot be read: it is left out, and all else is translated. Without `advice` what is allowed says enough.
     pub fn error(&mut self, item: &Item, allowed: impl Into<String>, advice: &str) {
-        self.note(Why::Unreadable, &format!("{}; {advice}", allowed.into()), &[item]);
+        let allowed = allowed.into();
+        let remark = if advice.is_empty() { allowed } else { format!("{allowed}; {advice}") };
+        self.note(Why::Unreadable, &remark, &[item]);
     }
 
     /// A number within a range; else an error.
     pub fn number(&mut self, item: &Item, text: &str, min: f64, max: f64) -> Option<f64> {
         let number = text.trim().parse::<f64>().ok().filter(|number| (min..=max).contains(number));
         if number.is_none() {
-            self.error(item, format!("allowed is a number from {min} to {max}"), "correct it");
+            self.error(item, format!("must be a number from {min} to {max}"), "");
         }
         // No minus before nothing.
         number.map(|number| number + 0.0)
@@ -264,7 +266,7 @@ impl Draft {
     pub fn integer(&mut self, item: &Item, text: &str, min: i64, max: i64) -> Option<i64> {
         let number = text.trim().parse::<i64>().ok().filter(|number| (min..=max).contains(number));
         if number.is_none() {
-            self.error(item, format!("allowed is a whole number from {min} to {max}"), "correct it");
+            self.error(item, format!("must be a whole number from {min} to {max}"), "");
         }
         number
     }
@@ -275,7 +277,7 @@ impl Draft {
             "TRUE" | "ON" | "YES" | "1" | "T" | "Y" => Some(true),
             "FALSE" | "OFF" | "NO" | "0" | "F" | "N" => Some(false),
             _ => {
-                self.error(item, "allowed are TRUE and FALSE", "correct it");
+                self.error(item, "must be TRUE or FALSE", "");
                 None
             }
         }
@@ -286,7 +288,8 @@ impl Draft {
         let good = !matches!(name.trim(), "" | "*") && name.len() <= 200 && !name.chars().any(is_treacherous);
         if !good {
             let shown = Item { value: name.into(), ..item.clone() };
-            let allowed = "allowed are names of at most 200 bytes other than *, without control and direction characters";
+            let allowed = "a name must have 1 to 200 bytes, none of them a control or direction character, and must \
+                           not be *";
             self.error(&shown, allowed, "correct the name");
         }
         good

@@ -143,7 +143,7 @@ pub fn run(options: &Arguments) -> Result<MigrateAnswer, Errors> {
         }
         if texts.is_empty() {
             let allowed =
-                format!("allowed is a directory with at least one of {}", grid_engine::FILES.join(", "));
+                format!("must be a directory with at least one of {}", grid_engine::FILES.join(", "));
             return Err(problem(
                 &name,
                 &name,
@@ -197,18 +197,18 @@ fn problem(source: &str, value: &str, allowed: impl Into<String>, advice: String
 fn read(path: &Path) -> Result<String, Errors> {
     let name = path.display().to_string();
     let refused = |error: std::io::Error| {
-        problem(&name, &name, "allowed is a file that you can read", format!("check it: {error}"))
+        problem(&name, &name, "must be a file that you can read", format!("check it: {error}"))
     };
     // A FIFO would block, a device never end.
     if !fs::metadata(path).map_err(refused)?.is_file() {
-        return Err(problem(&name, &name, "allowed is a regular file", "name a file".into()));
+        return Err(problem(&name, &name, "must be a regular file", "name a file".into()));
     }
     let mut bytes = Vec::new();
     fs::File::open(path)
         .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
         .map_err(refused)?;
     if bytes.len() as u64 > MOST_BYTES {
-        let allowed = "allowed are files of up to 4 MiB";
+        let allowed = "a file can have at most 4 MiB";
         return Err(problem(&name, &name, allowed, "check that this is the right file".into()));
     }
     // Old files are often in Latin-1. What is not UTF-8 becomes U+FFFD, and stays in comments mostly.

@@ -84,14 +84,15 @@ fn csv(text: &str) -> Result<Vec<Account>, Wrong> {
     let mut places = HashMap::new();
     for (at, name) in header.iter().enumerate() {
         let Some(column) = COLUMNS.iter().find(|column| column.eq_ignore_ascii_case(name)) else {
-            return Err((1, format!("column {name:?}: allowed are {}; correct the header", COLUMNS.join(", "))));
+            return Err((1, format!("unknown column {name:?}: the header can have {}", COLUMNS.join(", "))));
         };
         if places.insert(*column, at).is_some() {
             return Err((1, format!("column {column} appears twice: remove one")));
         }
     }
     if !places.contains_key("account") {
-        return Err((1, format!("column account is missing: the first line names columns, of {}", COLUMNS.join(", "))));
+        let problem = format!("column account is missing: the first line can name the columns {}", COLUMNS.join(", "));
+        return Err((1, problem));
     }
     let mut accounts = Vec::new();
     // Where the reader was before a record: empty lines and comments may be between.
@@ -104,7 +105,8 @@ fn csv(text: &str) -> Result<Vec<Account>, Wrong> {
         let is_none = |line: &&str| line.trim().is_empty() || line.starts_with('#');
         let line = line + text[begins..].lines().take_while(is_none).count();
         if record.len() > header.len() {
-            let problem = format!("{} fields, and the header has {}: users are separated by blanks", record.len(), header.len());
+            let (fields, columns) = (record.len(), header.len());
+            let problem = format!("{fields} fields, but the header has {columns}: separate users by blanks");
             return Err((line, problem));
         }
         let field = |name: &str| places.get(name).and_then(|at| record.get(*at)).unwrap_or_default();
@@ -139,16 +141,16 @@ fn yaml(text: &str) -> Result<Vec<Account>, Wrong> {
     let Some(document) = documents.first() else { return Ok(Vec::new()) };
     let line_of = |node: &MarkedYaml| node.span.start.line();
     if documents.len() > 1 {
-        return Err((line_of(&documents[1]), "allowed is one document: remove the line ---".to_owned()));
+        return Err((line_of(&documents[1]), "a file can have one document only: remove the line ---".to_owned()));
     }
     let YamlData::Sequence(entries) = &document.data else {
-        return Err((line_of(document), "allowed is a list of accounts, each with - account: NAME".to_owned()));
+        return Err((line_of(document), "must be a list of accounts, each with - account: NAME".to_owned()));
     };
     let mut accounts = Vec::new();
     for entry in entries {
         let line = line_of(entry);
         let YamlData::Mapping(fields) = &entry.data else {
-            return Err((line, format!("allowed are entries with {}", COLUMNS.join(", "))));
+            return Err((line, format!("an entry must have the form KEY: VALUE, with the keys {}", COLUMNS.join(", "))));
         };
         let mut account =
             Account { name: String::new(), parent: String::new(), shares: None, users: Vec::new(), line };
@@ -159,7 +161,7 @@ fn yaml(text: &str) -> Result<Vec<Account>, Wrong> {
                 "shares" => account.shares = given(value)?,
                 "users" => account.users = users(value)?,
                 other => {
-                    return Err((line_of(key), format!("{other:?}: allowed are {}; correct it", COLUMNS.join(", "))))
+                    return Err((line_of(key), format!("unknown key {other:?}: use one of {}", COLUMNS.join(", "))))
                 }
             }
         }
@@ -176,7 +178,7 @@ fn users(node: &MarkedYaml) -> Result<Vec<(String, Option<Shares>)>, Wrong> {
         }
         YamlData::Sequence(users) => users.iter().map(|name| Ok((scalar(name)?, None))).collect(),
         _ if scalar(node)?.is_empty() => Ok(Vec::new()),
-        _ => Err((node.span.start.line(), "users: allowed are [ada, emmy] and {ada: 2, emmy: 1}".to_owned())),
+        _ => Err((node.span.start.line(), "users must be written as [ada, emmy] or {ada: 2, emmy: 1}".to_owned())),
     }
 }
 
@@ -188,7 +190,10 @@ fn given(node: &MarkedYaml) -> Result<Option<Shares>, Wrong> {
 
 /// A word or number as text; nothing for null.
 fn scalar(node: &MarkedYaml) -> Result<String, Wrong> {
-    let wrong = || (node.span.start.line(), "allowed is a word or a number here: put quotes around others".to_owned());
+    let wrong = || {
+        let problem = "must be a word or a whole number: put quotes around anything else";
+        (node.span.start.line(), problem.to_owned())
+    };
     match &node.data {
         YamlData::Value(Scalar::Null) => Ok(String::new()),
         YamlData::Value(Scalar::Integer(number)) => Ok(number.to_string()),
@@ -202,7 +207,7 @@ fn shares(text: &str, line: usize) -> Result<Shares, Wrong> {
         return Ok(Shares::Parent);
     }
     let number = text.parse().ok().filter(|number| *number <= MOST_SHARES);
-    let allowed = || format!("shares {text:?}: allowed are whole numbers from 0 to {MOST_SHARES} and the word parent; correct it");
+    let allowed = || format!("shares {text:?}: must be a whole number from 0 to {MOST_SHARES}, or the word parent");
     number.map(Shares::Number).ok_or_else(|| (line, allowed()))
 }
 
@@ -219,15 +224,16 @@ fn checked(mut accounts: Vec<Account>) -> Result<Vec<Account>, Wrong> {
         let names = [account.name.as_str(), account.parent.as_str()];
         for name in names.into_iter().chain(account.users.iter().map(|(user, _)| user.as_str())) {
             if !is_name(name) {
-                let allowed = "allowed are names of at most 200 bytes, without blanks, quotes, =, comma, +, brackets and backslashes, that do not begin with -";
-                return Err((line, format!("name {name:?}: {allowed}; correct it")));
+                let allowed = "must have 1 to 200 bytes, must have no blanks, control characters, quotes, =, comma, \
+                               +, brackets or backslashes, and must not begin with -";
+                return Err((line, format!("name {name:?}: {allowed}")));
             }
         }
         if account.name == "root" {
             return Err((line, "root is the top of every tree: remove it".to_owned()));
         }
         if let Some(first) = seen.insert(account.name.clone(), line) {
-            return Err((line, format!("account {} is on line {first}, too: make one of both", account.name)));
+            return Err((line, format!("account {} is on line {first}, too: merge the two", account.name)));
         }
         let mut users = HashSet::new();
         if let Some((user, _)) = account.users.iter().find(|(user, _)| !users.insert(user.clone())) {
@@ -278,11 +284,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         for (text, line, why) in [
-            ("acount\nx\n", 1, "column \"acount\": allowed are account, parent, shares, users"),
+            ("acount\nx\n", 1, "unknown column \"acount\": the header can have account, parent, shares, users"),
             ("parent\nx\n", 1, "column account is missing"),
             ("account,account\nx,y\n", 1, "appears twice"),
-            ("account,shares\nx,-1\n", 2, "shares \"-1\": allowed are whole numbers"),
-            ("account,users\nx,a,b\n", 2, "3 fields, and the header has 2"),
+            ("account,shares\nx,-1\n", 2, "shares \"-1\": must be a whole number"),
+            ("account,users\nx,a,b\n", 2, "3 fields, but the header has 2"),
             ("account\nx\n\nX\n", 4, "account x is on line 2, too"),
             ("account,users\nx,a:1 a:2\n", 2, "user a appears twice"),
             ("account\n-f\n", 2, "name \"-f\""),
@@ -295,11 +301,11 @@ mod tests {
             assert!(found == line && problem.contains(why), "{text:?}: {found}: {problem}");
         }
         for (text, line, why) in [
-            ("- account: x\n  shares: 1.5\n", 2, "a word or a number"),
-            ("- account: x\n- acount: y\n", 2, "\"acount\": allowed are"),
-            ("account: x\n", 1, "allowed is a list"),
-            ("- x\n", 1, "allowed are entries"),
-            ("- account: x\n  users: ada\n", 2, "allowed are [ada, emmy]"),
+            ("- account: x\n  shares: 1.5\n", 2, "a word or a whole number"),
+            ("- account: x\n- acount: y\n", 2, "unknown key \"acount\": use one of"),
+            ("account: x\n", 1, "must be a list"),
+            ("- x\n", 1, "an entry must have the form"),
+            ("- account: x\n  users: ada\n", 2, "must be written as [ada, emmy]"),
             ("- account: x\n---\n- account: y\n", 3, "one document"),
             ("- account: [x\n", 2, "not valid YAML"),
             ("- parent: x\n", 1, "name \"\""),

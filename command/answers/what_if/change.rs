@@ -214,7 +214,8 @@ impl FromStr for Weight {
     fn from_str(text: &str) -> Result<Self, Error> {
         let known = FACTORS.join(", ");
         let bad = || {
-            format!("give a name and a weight from 0 to 4294967295, such as fairshare=50000; known are {known} and the TRES of the cluster")
+            format!("give a name and a weight from 0 to 4294967295, such as fairshare=50000; known names are {known} \
+                     and the TRES of the cluster")
         };
         let (name, weight) = text.split_once('=').ok_or_else(bad)?;
         let factor = FACTORS.iter().find(|factor| factor.eq_ignore_ascii_case(name));

@@ -43,7 +43,7 @@ pub enum JobValue {
     Release,
 }
 
-const ALLOWED: &str = "give a job and its changes, such as \"1001 QOS=high\"; allowed are QOS=, Partition=, Account=, \
+const ALLOWED: &str = "give a job and its changes, such as \"1001 QOS=high\"; changes are QOS=, Partition=, Account=, \
                        Nice=, NumCPUs=, NumNodes=, TimeLimit=, hold and release";
 
 impl FromStr for JobChange {

@@ -123,7 +123,7 @@ impl Scheduler {
                     if factor == 0.0 || factor >= 1.0 {
                         draft.ours(format!("CompensationFactor={factor}"), "", &[item]);
                     } else {
-                        draft.note(Why::ByHand, "Allowed are 0 and numbers of 1 or more here.", &[item]);
+                        draft.note(Why::ByHand, "Here it must be 0, or a number of 1 or more.", &[item]);
                     }
                 }
             }
@@ -229,7 +229,7 @@ fn hierarchy(item: &Item, draft: &mut Draft) {
     if text == "NONE" || !text.is_empty() && text.chars().all(&mut takes) {
         draft.ours(format!("PolicyHierarchy={text}"), "", &[item]);
     } else {
-        draft.error(item, "allowed are NONE, and some of the letters O, F and S, each once", "correct it");
+        draft.error(item, "must be NONE, or some of the letters O, F and S, each once", "");
     }
 }
 
@@ -258,7 +258,7 @@ fn usage(item: &Item, draft: &mut Draft) {
     for part in item.value.split([',', ' ']).filter(|part| !part.is_empty()) {
         let shown = Item { value: part.into(), ..item.clone() };
         let Some((name, number)) = part.split_once('=') else {
-            draft.error(&shown, "allowed are cpu=NUMBER, mem=NUMBER and io=NUMBER", "correct it");
+            draft.error(&shown, "must be cpu=NUMBER, mem=NUMBER or io=NUMBER", "");
             continue;
         };
         let Some(weight) = draft.number(&shown, number, 0.0, 1e9) else { continue };

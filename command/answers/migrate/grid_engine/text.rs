@@ -41,7 +41,7 @@ pub(super) fn pairs(source: &Arc<str>, text: &str, draft: &mut Draft) -> Vec<Ite
         } else {
             draft.error(
                 &item("", &line),
-                "allowed are a name and a value on each line, as qconf prints them",
+                "a line must be a name and a value, as qconf prints them",
                 "correct the line",
             );
         }
@@ -56,7 +56,7 @@ pub(super) fn blocks(source: &Arc<str>, text: &str, draft: &mut Draft) -> Vec<Ve
         match blocks.last_mut() {
             _ if item.key == "name" => blocks.push(vec![item]),
             Some(block) => block.push(item),
-            None => draft.error(&item, "allowed is name first", "save what qconf prints, unchanged"),
+            None => draft.error(&item, "an object must begin with name", "save what qconf prints, unchanged"),
         }
     }
     blocks

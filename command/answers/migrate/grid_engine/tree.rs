@@ -27,7 +27,7 @@ pub(super) fn translate(source: &Arc<str>, text: &str, objects: &Objects, is_use
             let item = &nodes.values().next().expect("there is one").name;
             draft.error(
                 item,
-                "allowed is a tree: one node that is nobody's child",
+                "must be a tree: one node must be nobody's child",
                 "save qconf -sstree again",
             );
         }
@@ -69,11 +69,11 @@ impl Walk<'_> {
             });
             for (child, item) in children {
                 let Some(node) = self.nodes.get(child) else {
-                    draft.error(item, "allowed are ids of nodes in the file", "save qconf -sstree again");
+                    draft.error(item, "must be the id of a node in the file", "save qconf -sstree again");
                     continue;
                 };
                 if !self.seen.insert(*child) {
-                    draft.error(item, "allowed is each node below one other", "save qconf -sstree again");
+                    draft.error(item, "a node can be below one other node only", "save qconf -sstree again");
                     continue;
                 }
                 let name = node.name.value.as_str();
@@ -140,7 +140,7 @@ fn read(source: &Arc<str>, text: &str, draft: &mut Draft) -> BTreeMap<u64, Node>
         let Some((key, value)) = line.split_once('=') else {
             draft.error(
                 &item("", &line),
-                "allowed is NAME=VALUE on each line, as qconf -sstree prints it",
+                "a line must be NAME=VALUE, as qconf -sstree prints it",
                 "correct the line",
             );
             continue;
@@ -153,13 +153,13 @@ fn read(source: &Arc<str>, text: &str, draft: &mut Draft) -> BTreeMap<u64, Node>
             nodes.extend(at.take());
             let id = whole(draft, i64::MAX);
             if nodes.contains_key(&id) {
-                draft.error(&item, "allowed is each id once", "save qconf -sstree again");
+                draft.error(&item, "another node has this id", "save qconf -sstree again");
             }
             at = Some((id, Node { name: item, shares: 0, is_project: false, children: Vec::new() }));
             continue;
         }
         let Some((_, node)) = &mut at else {
-            draft.error(&item, "allowed is id first", "save qconf -sstree again");
+            draft.error(&item, "a node must begin with id", "save qconf -sstree again");
             continue;
         };
         match item.key.as_str() {

@@ -88,7 +88,7 @@ impl Credentials {
     /// Takes a parameter such as `USERCFG[john]`.
     pub fn take(&mut self, kind: MauiCredential, parameter: &Parameter, draft: &mut Draft) {
         let Some(name) = &parameter.index else {
-            let allowed = format!("allowed is a name in brackets: {}[john]", parameter.name);
+            let allowed = format!("must have a name in brackets: {}[john]", parameter.name);
             draft.error(&parameter.item, allowed, "correct the line");
             return;
         };
@@ -336,11 +336,11 @@ impl Goal {
         let bad = number.trim().parse::<f64>().ok().is_none_or(|number| !(0.0..=most).contains(&number));
         if bad || is_cap && matches!(modifier, Some('+' | '-')) {
             let allowed = if is_cap {
-                "allowed is a number from 0 to 1000000, optionally followed by %, or an amount followed by ^"
+                "must be a number from 0 to 1000000, optionally followed by %, or an amount followed by ^"
             } else {
-                "allowed is a number from 0 to 1000000, optionally followed by +, -, % or ^"
+                "must be a number from 0 to 1000000, optionally followed by +, -, % or ^"
             };
-            draft.error(item, allowed, "correct it");
+            draft.error(item, allowed, "");
             return None;
         }
         let number = number.trim().parse::<f64>().unwrap_or_default() + 0.0;

@@ -123,7 +123,7 @@ impl Whole {
                         "Jobs run only in accounts with which their user has an association.";
                     draft.slurm_list("AccountingStorageEnforce", "associations", remark, &[item]);
                 }
-                _ => draft.error(item, "allowed are OFF, PARENT, SELF and FULL", "correct it"),
+                _ => draft.error(item, "must be one of OFF, PARENT, SELF, FULL", ""),
             },
             // A switch that is off needs no reason why there is none here.
             "REJECTNEGPRIOJOBS" | "ENABLEFSVIOLATIONPREEMPTION" | "FSMOSTSPECIFICLIMIT" => {
@@ -164,14 +164,14 @@ impl Whole {
                         (true, false) => Percent::Ratio,
                     };
                 } else {
-                    let allowed = format!("allowed are {}, optionally followed by %", known.join(", "));
-                    draft.error(item, allowed, "correct it");
+                    let allowed = format!("must be one of {}, optionally followed by %", known.join(", "));
+                    draft.error(item, allowed, "");
                 }
             }
             "FSINTERVAL" => {
                 if let Some(seconds) = seconds(item, draft) {
                     if seconds == 0 {
-                        draft.error(item, "allowed is a time of more than 0", "correct it");
+                        draft.error(item, "must be a time above 0", "");
                     }
                     self.windows.interval = seconds.max(1);
                     self.windows.from.push(item.clone());
@@ -437,8 +437,8 @@ fn accrual(item: &Item, draft: &mut Draft) {
             draft.note(Why::ByHand, "JOBPRIOEXCEPTIONS lists what does not stop the wait. ALL is QueueTimeSince=submit.", &[item]);
         }
         _ => {
-            let allowed = "allowed are ALWAYS, QUEUEPOLICY, FULLPOLICY, ACCRUE and RESET";
-            draft.error(item, allowed, "correct it");
+            let allowed = "must be one of ALWAYS, QUEUEPOLICY, FULLPOLICY, ACCRUE, RESET";
+            draft.error(item, allowed, "");
         }
     }
 }
@@ -461,8 +461,8 @@ fn job_attributes(item: &Item, weights: &mut Weights, draft: &mut Draft) {
             Some((kind.to_ascii_uppercase(), name.strip_suffix(']')?.to_owned(), points.to_owned()))
         });
         let Some((kind, name, points)) = parsed else {
-            let allowed = "allowed are words such as GRES[gpu]=100, ATTR[special]=100 and STATE[Idle]=100";
-            draft.error(&shown, allowed, "correct the word");
+            let allowed = "must be a word such as GRES[gpu]=100, ATTR[special]=100 or STATE[Idle]=100";
+            draft.error(&shown, allowed, "");
             continue;
         };
         let Some(points) = draft.integer(&shown, &points, -1_000_000_000, 1_000_000_000) else { continue };

@@ -52,7 +52,7 @@ pub(super) fn parameters(source: &Arc<str>, text: &str, draft: &mut Draft) -> Ve
             }
             None => draft.error(
                 &item("", line),
-                "allowed are NAME VALUE, NAME[INDEX] VALUE and # for comments",
+                "must be NAME VALUE, NAME[INDEX] VALUE or a comment after #",
                 "correct the line",
             ),
         }
@@ -97,7 +97,7 @@ pub(super) fn attributes(parameter: &Parameter, draft: &mut Draft) -> Vec<Attrib
     for word in words(&parameter.item.value) {
         let shown = |key: String, value: &str| Item { key, value: value.into(), ..parameter.item.clone() };
         let Some((name, value)) = word.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-            let allowed = "allowed are attributes such as PRIORITY=100, with blanks between them";
+            let allowed = "must be attributes such as PRIORITY=100, with blanks between them";
             draft.error(&shown(parameter.item.key.clone(), &word), allowed, "correct the word");
             continue;
         };
@@ -138,8 +138,8 @@ pub(super) fn seconds(item: &Item, draft: &mut Draft) -> Option<u64> {
     if seconds.is_none() {
         draft.error(
             item,
-            "allowed is a time as days:hours:minutes:seconds, the last part alone or more",
-            "correct it",
+            "must be a time written as days:hours:minutes:seconds, of which the first parts can be missing",
+            "",
         );
     }
     seconds

@@ -48,7 +48,7 @@ impl Tree {
         let Some(name) = &parameter.index else {
             draft.error(
                 &parameter.item,
-                "allowed is a name in brackets: FSTREE[physics]",
+                "must have a name in brackets: FSTREE[physics]",
                 "correct the line",
             );
             return;
@@ -122,11 +122,11 @@ impl Tree {
         let above = |at: &&str| self.parents.get(*at).map(String::as_str);
         let depth = std::iter::successors(Some(parent), above).take(DEEPEST).count();
         if depth == DEEPEST {
-            draft.error(&shown, format!("allowed are {DEEPEST} levels"), "put it further up");
+            draft.error(&shown, format!("a tree can have at most {DEEPEST} levels"), "put it further up");
             return;
         }
         if self.is_below(parent, &child) {
-            draft.error(&shown, "allowed is a node that is not above this one", "remove it from MEMBERLIST");
+            draft.error(&shown, "must not be a node above this one", "remove it from MEMBERLIST");
             return;
         }
         match self.parents.get(&child) {
@@ -278,7 +278,7 @@ impl Tree {
             let from: Vec<&Item> = nodes.iter().map(|(node, _)| &node.item).collect();
             if books.len() == MOST_BOOKS || !books.insert(partition.to_lowercase()) {
                 let remark =
-                    "There are too many books, or two with this name: put partitions together in one.";
+                    "There are too many books, or two with this name: put several partitions in one.";
                 draft.note(Why::ByHand, remark, &from);
                 continue;
             }

@@ -123,7 +123,7 @@ impl Weights {
             None => (attribute, item.value.as_str(), LARGEST),
             Some(text) if attribute.1 == "Weight" => ((attribute.0, PERCENT.to_owned()), text, 100.0),
             Some(_) => {
-                draft.error(item, "allowed is a number without %, which only weights of components have", "correct it");
+                draft.error(item, "must be a number without %, which is for weights of components only", "");
                 return true;
             }
         };

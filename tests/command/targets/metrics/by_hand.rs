@@ -269,7 +269,7 @@ fn a_number_that_cannot_be_is_refused() {
     for bad in ["-1", "1001", "x", ""] {
         let printed = site.ask(&["metrics", &format!("--targets={bad}")]);
         assert!(
-            printed.status == 1 && printed.err.contains("allowed is a number from 0 to 1000"),
+            printed.status == 1 && printed.err.contains("must be a whole number from 0 to 1000"),
             "{printed:?}"
         );
     }

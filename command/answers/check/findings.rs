@@ -192,7 +192,9 @@ fn parent_users_below_the_root(snapshot: &Snapshot) -> Option<Advice> {
         && rows.iter().any(|row| row.account == "root" && !row.user.is_empty() && row.shares == USE_PARENT);
     there.then(|| {
         Advice::unusual(
-            "users with Fairshare=parent directly below the root always have fair-share 1.0: give them shares, or move them into an account",
+            "users with Fairshare=parent directly below the root draw on the tickets of the whole cluster: without \
+             ParentUsers=split, each gets all of them and always has fair-share 1.0. Give these users shares, or move \
+             them into an account with shares",
         )
     })
 }

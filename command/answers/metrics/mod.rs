@@ -136,7 +136,7 @@ metrics! {
     is_partial: "1 if PrivateData hides something from the caller, else 0.",
     half_life_seconds: "PriorityDecayHalfLife; 0 for none.",
     weight: "PriorityWeight parameters, by factor.",
-    waiting_jobs: "Waiting jobs, held ones among them.",
+    waiting_jobs: "Waiting jobs, including held ones.",
     competing_jobs: "Waiting jobs that compete for the next nodes.",
     lowest_priority_jobs: "Competing jobs with priority 1, which have no order among them.",
     running_jobs: "Running jobs.",

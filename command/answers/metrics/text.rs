@@ -52,7 +52,7 @@ pub(super) fn shown(value: &str) -> String {
 pub fn write(answer: &MetricsAnswer, path: &Path) -> Result<(), Error> {
     if path.extension().is_none_or(|end| end != "prom") || path.file_stem().is_none() {
         return Err(Error::Question(format!(
-            "{}: the textfile collector reads files whose name ends in .prom: choose such a name",
+            "{}: the textfile collector reads only files whose name ends in .prom: choose another name",
             path.display()
         )));
     }

@@ -138,17 +138,17 @@ fn standings(changes: &[StandingChange]) -> Table {
 /// The columns of the queue.
 pub const COLUMNS: &[Described] = &[
     ("Position>", "The place in the queue after the change, from 1"),
-    ("Before>", "The place before it"),
-    ("Gain>", "By how many places it goes forward; new and gone for a job that the change brings or takes away"),
+    ("Before>", "The place before the change"),
+    ("Gain>", "How many places it moves forward; new or gone for a job that the change adds or removes"),
     ("Job", "The job as squeue shows it"),
     ("User", "Its user"),
     ("Account", "Its account"),
     ("Partition", "The partition of this row"),
     ("QOS", "Its QOS"),
     ("Priority>", "Its priority after the change"),
-    ("PriorityBefore>", "Its priority before it"),
+    ("PriorityBefore>", "Its priority before the change"),
     ("FairShare>", "Its fair-share factor after the change, from 0 to 1"),
-    ("FairShareBefore>", "The factor before it"),
+    ("FairShareBefore>", "The factor before the change"),
 ];
 
 fn queue(rows: &[ChangeRow], printed: &Printed) -> Table {

@@ -1007,7 +1007,7 @@ fn a_name_is_not_everybody() {
         (Moab, "FSTREE[*] SHARES=1"),
     ] {
         let answer = migrated(from, text);
-        assert!(answer.to_string().contains("other than *"), "{answer}");
+        assert!(answer.to_string().contains("must not be *"), "{answer}");
         assert!(!answer.multifactor2_conf.iter().any(|line| line.text.contains("Name=*")), "{answer}");
     }
 }

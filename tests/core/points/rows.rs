@@ -219,14 +219,14 @@ fn what_does_not_go_together_is_refused() {
             "Book=gpu Partitions=p\nTarget=QOS Name=a Percent=1 Book=gpu",
             "Target=User, Account and Parent only",
         ),
-        ("Book=gpu Partitions=p\nTarget=User Name=a Percent=1 Book=gpu Window=yes", "write Window=no"),
+        ("Book=gpu Partitions=p\nTarget=User Name=a Percent=1 Book=gpu Window=yes", "set Window=no"),
         (
             "Book=gpu Partitions=p\nTargetMetric=cpu\nTarget=User Name=a Percent=1 Book=gpu",
             "set TargetMetric=billing",
         ),
         (
             "Book=g Partitions=p\nTarget=User Name=a Percent=1 Book=g\nTarget=User Name=a Percent=2 Book=G",
-            "each name once",
+            "only one line with Target=User Book=g can have this name",
         ),
     ] {
         let errors = Settings::parse(line, "test").expect_err(line).to_string();

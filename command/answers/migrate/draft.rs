@@ -247,7 +247,7 @@ impl Draft {
 
     /// Something that cannot be read: it is left out, and all else is translated. Without `advice` what is allowed says enough.
     pub fn error(&mut self, item: &Item, allowed: impl Into<String>, advice: &str) {
-        let allowed = allowed.into();
+        let allowed: String = allowed.into();
         let remark = if advice.is_empty() { allowed } else { format!("{allowed}; {advice}") };
         self.note(Why::Unreadable, &remark, &[item]);
     }

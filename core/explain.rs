@@ -190,14 +190,14 @@ pub struct Tally {
 /// The tally of a cycle, in one line.
 pub fn tally(tally: &Tally) -> String {
     let mut line = format!(
-        "{} priorities computed: {} written, {} as they were",
+        "{} priorities computed: {} written, {} unchanged",
         tally.computed, tally.written, tally.same
     );
     for (count, why) in [
         (tally.lower, "lower, which INCR_ONLY forbids"),
-        (tally.held, "left to a hold"),
-        (tally.direct, "left to a direct priority"),
-        (tally.set, "left to a submission or change"),
+        (tally.held, "of held jobs"),
+        (tally.direct, "of jobs with a direct priority"),
+        (tally.set, "of jobs submitted or changed meanwhile"),
         (tally.gone, "of jobs that have started or are gone"),
         (tally.failed, "given up after an internal error"),
     ] {

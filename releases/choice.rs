@@ -159,8 +159,9 @@ impl fmt::Display for Mismatch {
         match self {
             Self::Unknown { api_version, newest } => write!(
                 f,
-                "cannot tell the running Slurm release (API {}): no plugin of the host is loaded and none lies beside \
-                 libslurmfull.so; {}. Install Slurm's own plugins, or see PluginDir in slurm.conf",
+                "cannot tell which Slurm release is running (API {}): none of Slurm's own plugins is loaded, and \
+                 none is next to libslurmfull.so; {}. Install Slurm's own plugins, or check PluginDir in \
+                 slurm.conf",
                 api_version >> 16,
                 Supported(*newest)
             ),
@@ -172,8 +173,8 @@ impl fmt::Display for Mismatch {
             ),
             Self::Provisional { release, runs: None, known, newest } => write!(
                 f,
-                "Slurm {release} is not supported; slurm-multifactor2 {VERSION} knows its candidate {known} only, and {}. \
-                 Install a slurm-multifactor2 newer than {VERSION}, or build one for it with \
+                "Slurm {release} is not supported; slurm-multifactor2 {VERSION} knows only its release candidate \
+                 {known}, and {}. Install a slurm-multifactor2 newer than {VERSION}, or build one for it with \
                  SLURM_SRC=/path/to/slurm-{release}, or set PriorityType=priority/multifactor",
                 Supported(*newest)
             ),
@@ -186,12 +187,12 @@ impl fmt::Display for Mismatch {
             ),
             Self::Contradiction { release, evidence, stranger: None, newest } => write!(
                 f,
-                "the process says Slurm {release}, but {evidence}; {}. PluginDir in slurm.conf probably mixes \
-                 two Slurm installations: let it name the running one's directory",
+                "the process says that it is Slurm {release}, but {evidence}; {}. PluginDir in slurm.conf probably \
+                 mixes two Slurm installations: set it to the directory of the running one",
                 Supported(*newest)
             ),
             Self::Contradiction { release, evidence, stranger: Some(program), .. } => {
-                write!(f, "the process says Slurm {release}, but {evidence}. {}", Stranger(program))
+                write!(f, "the process says that it is Slurm {release}, but {evidence}. {}", Stranger(program))
             }
         }
     }
@@ -205,8 +206,8 @@ impl fmt::Display for Stranger<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} has names of slurmctld's, but is another program; priority/multifactor2 works in slurmctld and sshare only. \
-             Give this program a slurm.conf with PriorityType=priority/multifactor",
+            "{} has symbols of slurmctld, but is another program; priority/multifactor2 works only in slurmctld \
+             and sshare. Give this program a slurm.conf with PriorityType=priority/multifactor",
             self.0
         )
     }

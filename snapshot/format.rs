@@ -188,7 +188,8 @@ pub fn read(input: impl BufRead) -> Result<Snapshot, Problem> {
     let version = reader.opening()?;
     if version != VERSION {
         let what = format!(
-            "this is version {version} of the format, and version {VERSION} can be read here: use the command of the release that wrote it"
+            "this is version {version} of the format, but only version {VERSION} can be read here: use the command \
+             of the release that wrote it"
         );
         return Err(reader.problem(what));
     }
@@ -197,9 +198,8 @@ pub fn read(input: impl BufRead) -> Result<Snapshot, Problem> {
     let mut count = 0;
     loop {
         if !reader.next()? {
-            return Err(
-                reader.problem("the end is missing: the file was cut. Take the snapshot again".to_owned())
-            );
+            return Err(reader
+                .problem("the end is missing: the file was truncated. Take the snapshot again".to_owned()));
         }
         if reader.buffer.first() == Some(&b'[') {
             count += 1;
@@ -224,20 +224,21 @@ pub fn read(input: impl BufRead) -> Result<Snapshot, Problem> {
                 }
             }
             Some(Between::Closing { records }) if records != count => {
-                let what =
-                    format!("the file has {count} records and says {records}: take the snapshot again");
+                let what = format!(
+                    "the file has {count} records, but its end says {records}: take the snapshot again"
+                );
                 return Err(reader.problem(what));
             }
             Some(Between::Closing { .. }) => {
                 if reader.next()? {
                     return Err(
-                        reader.problem("there is more behind the end: take the snapshot again".to_owned())
+                        reader.problem("there is more after the end: take the snapshot again".to_owned())
                     );
                 }
                 return Ok(snapshot);
             }
             Some(Between::Opening { .. }) | None => {
-                return Err(reader.problem("this is neither a record nor the heading of some".to_owned()));
+                return Err(reader.problem("this is neither a record nor a heading".to_owned()));
             }
         }
     }
@@ -273,7 +274,8 @@ impl<I: BufRead> Reader<I> {
         match Between::of(&serde_json::from_slice(&self.buffer).unwrap_or(Value::Null)) {
             Some(Between::Opening { format: FORMAT, version }) => Ok(version),
             _ => Err(self.problem(
-                "this is no snapshot of multifactor2: give the file that Snapshot= in multifactor2.conf names".to_owned(),
+                "this is not a snapshot of multifactor2: give the file that Snapshot= in multifactor2.conf names"
+                    .to_owned(),
             )),
         }
     }

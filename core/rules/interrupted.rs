@@ -144,11 +144,11 @@ mod tests {
     #[test]
     fn damage_is_told() {
         let problem = |text: &str| Interrupted::parse(text).unwrap_err();
-        assert_eq!(problem(""), "its first line is not one of ours");
+        assert_eq!(problem(""), "its first line is not from slurm-multifactor2");
         assert_eq!(problem("multifactor2_interrupted 1\n"), "its end is missing");
         assert_eq!(problem("multifactor2_interrupted 1\njob 1 1\nen"), "its end is missing");
-        assert_eq!(problem("multifactor2_interrupted 1\njob 1 1\njob 1\nend\n"), "line 3 is not one of ours");
-        assert_eq!(problem("multifactor2_interrupted 1\nend\nend\n"), "line 2 is not one of ours");
+        assert_eq!(problem("multifactor2_interrupted 1\njob 1 1\njob 1\nend\n"), "line 3 is not valid");
+        assert_eq!(problem("multifactor2_interrupted 1\nend\nend\n"), "line 2 is not valid");
         assert!(problem("multifactor2_interrupted 2\nwhatever").contains("a newer slurm-multifactor2"));
     }
 

@@ -41,7 +41,7 @@ pub(super) fn versioned<'t>(
                 "a newer slurm-multifactor2 wrote it (version {newer}, this one knows {newest})"
             ))
         }
-        _ => return Err("its first line is not one of ours".to_owned()),
+        _ => return Err("its first line is not from slurm-multifactor2".to_owned()),
     }
     Ok(lines)
 }
@@ -62,5 +62,5 @@ pub(super) fn between<'t>(
 
 /// What is said of a line that cannot be there.
 pub(super) fn not_ours(number: usize) -> String {
-    format!("line {number} is not one of ours")
+    format!("line {number} is not valid")
 }

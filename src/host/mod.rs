@@ -100,7 +100,7 @@ impl fmt::Display for HostError {
             Self::Version(mismatch) => mismatch.fmt(f),
             Self::NoSlurm => f.write_str("not loaded by a Slurm process"),
             Self::Missing(release, names, Some(program)) => {
-                write!(f, "Slurm {release} without {}: {}", names.join(", "), version::Stranger(program))
+                write!(f, "Slurm {release} lacks {}: {}", names.join(", "), version::Stranger(program))
             }
             Self::Missing(release, names, None) => write!(
                 f,

@@ -37,9 +37,9 @@ fn report(info: &PanicHookInfo<'_>) {
         .unwrap_or_else(|| "no message".to_owned());
     let times = if count == 1 { String::new() } else { format!(" ({count} times)") };
     error_line(&format!(
-        "priority/multifactor2: internal error at {place}: {cause}{times}. slurmctld goes on; priorities keep their \
-         last values where they could not be computed. Please report this line; RUST_BACKTRACE=1 in slurmctld's \
-         environment adds a backtrace to the next report{}",
+        "priority/multifactor2: internal error at {place}: {cause}{times}. slurmctld keeps running; priorities \
+         that could not be computed keep their last values. Please report this line; RUST_BACKTRACE=1 in \
+         slurmctld's environment adds a backtrace to the next report{}",
         backtrace()
     ));
 }

@@ -42,8 +42,8 @@ fn find_out<V: Levels<Qos: Open>>(job: Job<'_, Write>, lock: &AssocLock<'_, V>) 
         FOUND.store(if found { YES } else { NO }, Ordering::Relaxed);
         if !found {
             warn!(
-                "this slurmctld does not say where it keeps priorities by partition: jobs in several partitions or QOS have one \
-                 priority. Look for a newer slurm-multifactor2"
+                "cannot tell where this slurmctld keeps priorities by partition: a job in several partitions or \
+                 QOS has one priority for all of them. Look for a newer slurm-multifactor2"
             );
         }
     }

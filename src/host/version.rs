@@ -185,7 +185,7 @@ mod tests {
         assert!(error.contains("PluginDir"), "{error}");
         wrong_api.stranger = Some("test24.1.prog".into());
         let error = choose(&wrong_api).unwrap_err().to_string();
-        assert!(error.contains("test24.1.prog has names of slurmctld's, but is another program"), "{error}");
+        assert!(error.contains("test24.1.prog has symbols of slurmctld, but is another program"), "{error}");
         assert!(!error.contains("PluginDir"), "{error}");
         let silent = Evidence { plugin_version: None, ..evidence(Release::new(22, 5, 8), 38) };
         let error = choose(&silent).unwrap_err();

@@ -30,14 +30,14 @@ impl Plugin {
         }
         for name in self.own_usage.lacking() {
             warn!(
-                "DominantTRES={name}: the cluster has no such TRES, so it counts nothing: correct it, or add the TRES to \
-                 AccountingStorageTRES"
+                "DominantTRES={name}: the cluster has no such TRES, so none of its usage counts: correct the name, \
+                 or add the TRES to AccountingStorageTRES"
             );
         }
         for unit in self.grants.lacking() {
             warn!(
-                "Unit={unit}-hours: the cluster has no such TRES, so it counts nothing: correct it, or add the TRES to \
-                 AccountingStorageTRES"
+                "Unit={unit}-hours: the cluster has no such TRES, so none of its usage counts: correct the name, \
+                 or add the TRES to AccountingStorageTRES"
             );
         }
         let lock = unlocked.associations::<Factors>();
@@ -45,29 +45,30 @@ impl Plugin {
         let standing = &origins.standing;
         if origins.points.as_deref().is_some_and(PointsState::lacks_metric) {
             warn!(
-                "TargetMetric={}: the cluster has no such TRES, so targets see no usage: correct it, or add the TRES to \
-                 AccountingStorageTRES",
+                "TargetMetric={}: the cluster has no such TRES, so targets see no usage: correct the name, or add \
+                 the TRES to AccountingStorageTRES",
                 config.settings.target_metric
             );
         }
         let split = config.settings.parent_users == ParentUsers::Split;
         if let Some(account) = standing.mixed_account(&lock).filter(|_| !split) {
             warn!(
-                "account {account}, and perhaps others, has users with Fairshare=parent beside users with shares of their own: each of \
-                 the former draws all of the account's tickets, the latter divide them. Give all the same kind, or set ParentUsers=split"
+                "account {account}, and perhaps others, has users with Fairshare=parent and users with their own \
+                 shares: each of the former gets all of the account's tickets, while the latter divide them. Give \
+                 all users the same kind of shares, or set ParentUsers=split"
             );
         }
         if standing.has_parent_users_under_root() {
             info!(
-                "users with Fairshare=parent directly below the root draw on all tickets and always have fair-share 1.0: give \
-                 them shares of their own, or put them into an account"
+                "users with Fairshare=parent directly below the root each get all tickets and always have \
+                 fair-share 1.0: give them their own shares, or move them into an account"
             );
         }
         drop(origins);
         if config.settings.caps_stop() && !lock.host().verified {
             warn!(
-                "Target lines with Block=yes stop no job in this release, which is newer than this build knows: jobs beyond a cap come last. \
-                 Look for a newer slurm-multifactor2"
+                "Target lines with Block=yes stop no job in this Slurm release, which is newer than this build \
+                 knows: jobs beyond a cap come last. Look for a newer slurm-multifactor2"
             );
         }
         let Some(list) = lock.qos() else { return };

@@ -143,7 +143,7 @@ impl InForce {
 }
 
 /// What a snapshot says of the place of settings that hold because newer ones are bad.
-const LAST_GOOD: &str = "the last good settings: those that are written are bad";
+const LAST_GOOD: &str = "the last good settings: the current ones have errors";
 
 impl Config {
     /// Reads `slurm_conf`. The host holds its configuration lock, or starts up. `rules` were in force until now; all before `charged` is
@@ -341,7 +341,9 @@ pub fn load_settings(
     if let (true, Err(_), Some(file)) = (start, &loaded, &file) {
         match kept::read(file) {
             Ok(settings) => settings.into_iter().for_each(|settings| keeper.remember(settings)),
-            Err(damage) => error!("{damage}. It is ignored, and written anew once the settings are good"),
+            Err(damage) => {
+                error!("{damage}. It is ignored, and will be rewritten once the settings are valid")
+            }
         }
     }
     match keeper.reload(loaded) {
@@ -359,11 +361,11 @@ pub fn load_settings(
         }
         Outcome::Kept(settings, errors) => {
             let shown = match settings.summary() {
-                all_default if all_default.is_empty() => "all as by default".to_owned(),
+                all_default if all_default.is_empty() => "all defaults".to_owned(),
                 some => some,
             };
             let in_force = format!(
-                ". The last good settings stay in force ({shown}): correct what is wrong and run 'scontrol reconfigure'"
+                ". The last good settings stay in force ({shown}): correct the errors and run 'scontrol reconfigure'"
             );
             log_errors(&errors, &in_force);
             Some(InForce::kept(settings))
@@ -386,13 +388,13 @@ fn holding(host: &Host, settings: &Settings) -> Settings {
 fn log_settings(settings: &Settings, found: FileFound, configuration: &Path, before: Option<&Settings>) {
     let file = configuration.display();
     let what_is_there = match found {
-        FileFound::Missing => "is not there",
+        FileFound::Missing => "does not exist",
         FileFound::Empty => "has no settings",
         FileFound::Used => "has settings",
     };
     match settings.summary() {
-        none if none.is_empty() => info!("settings: all are as by default. {file} {what_is_there}"),
-        some => info!("settings that are not as by default: {some}. {file} {what_is_there}"),
+        none if none.is_empty() => info!("settings: all have their default values. {file} {what_is_there}"),
+        some => info!("settings that differ from their defaults: {some}. {file} {what_is_there}"),
     }
     let Some(before) = before else { return };
     let Some(changes) = settings.changes_since(before) else {
@@ -402,8 +404,8 @@ fn log_settings(settings: &Settings, found: FileFound, configuration: &Path, bef
     info!("settings have changed. {changes}");
     if found != FileFound::Used {
         warn!(
-            "{file} {what_is_there}, so what was set there before holds no longer. If that was not meant, write it again and run \
-             'scontrol reconfigure'"
+            "{file} {what_is_there}, so settings that were in it are no longer in force. If this was not intended, \
+             restore it and run 'scontrol reconfigure'"
         );
     }
 }

@@ -188,9 +188,9 @@ impl Plugin {
         self.inspector.note_sound();
         if finished.sunk > 0 && !std::mem::replace(&mut schedule.has_warned_of_sunk, true) {
             warn!(
-                "{} jobs have a priority of 1 because their points take more than the rest gives: their order is lost. Raise the \
-                 PriorityWeight parameters, or give all jobs an offset by Credential=User Name=* (see multifactor2.conf in \
-                 priority_multifactor2(8))",
+                "{} jobs have priority 1, because their negative points exceed the rest of their priority: their \
+                 order is lost. Raise the PriorityWeight parameters, or give all jobs an offset with \
+                 Credential=User Name=* (see multifactor2.conf in priority_multifactor2(8))",
                 finished.sunk
             );
         }

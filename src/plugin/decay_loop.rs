@@ -106,7 +106,7 @@ impl Plugin {
         {
             error!(
                 "cannot start the decay thread: {problem}. Usage is not charged and priorities do not change; \
-                 raise the limit on tasks of slurmctld's service and restart it"
+                 raise the task limit of slurmctld's service and restart slurmctld"
             );
         }
     }

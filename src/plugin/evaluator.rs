@@ -329,8 +329,8 @@ impl<'c> Evaluator<'c> {
 
 pub fn warn_of_missing_details(id: u32) {
     error!(
-        "job {id}, and perhaps others, has no details record: its priority cannot be computed. Cancel it; if there are many, \
-         restart slurmctld, which reads them anew"
+        "job {id}, and perhaps others, has no details record: its priority cannot be computed. Cancel the job; if \
+         many jobs are affected, restart slurmctld, which loads them again"
     );
 }
 

@@ -121,7 +121,7 @@ impl Health {
         let mut inner = self.inner.lock();
         inner.before = false;
         if inner.said.take().is_some() {
-            info!("slurmctld's records are as they should be again: calculations go on");
+            info!("slurmctld's records are as expected again: calculations continue");
         }
     }
 
@@ -162,21 +162,22 @@ impl Inner {
 
 fn left_out(failure: &impl std::fmt::Display) -> String {
     format!(
-        "{failure}. This calculation of priorities is left out; the next one looks again, and charges its time if all is as it \
-         should be"
+        "{failure}. This calculation of priorities is skipped. The next one checks again and, if nothing is wrong, \
+         charges the skipped time too"
     )
 }
 
 fn passive(failure: &impl std::fmt::Display, refuted: bool) -> String {
     let lost = if refuted {
-        ". Records of jobs are not read at all: a job that is changed gets the last number of this plugin, so set a priority that \
-         was given directly again after the change"
+        ". Job records are not read at all: a job that is changed gets the last priority that this plugin gave it. \
+         If its priority was set directly, set it again after the change"
     } else {
         ""
     };
     format!(
-        "{failure}. Until slurmctld starts again the plugin is passive: nothing is written or charged, jobs keep their priorities, \
-         new ones come behind all others. The next start charges running jobs for this time{lost}"
+        "{failure}. The plugin is passive until slurmctld starts again: it writes and charges nothing, jobs keep \
+         their priorities, and new jobs come after all others. The next start charges running jobs for this \
+         time{lost}"
     )
 }
 

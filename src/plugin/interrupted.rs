@@ -31,8 +31,9 @@ impl Plugin {
             Ok(None) => (),
             Ok(Some(found)) => self.noted.lock().interrupted = found,
             Err(problem) => error!(
-                "cannot use {}: {problem}. Runs after a preemption or a failed node are charged in full, as if they had been requeued by \
-                 their owners. Find out what damages files there: a disk that is full or fails, another program",
+                "cannot use {}: {problem}. Runs that follow a preemption or a node failure are charged in full, as \
+                 if the owners had requeued the jobs. Find out what damages files there: a full or failing disk, \
+                 or another program",
                 file.display()
             ),
         }
@@ -72,8 +73,8 @@ impl Plugin {
             self.noted.lock().interrupted.was_not_saved();
             if let Some(problem) = problem {
                 error!(
-                    "cannot save {}: {problem}. After a restart runs that follow a preemption or a failed node are charged in full; make \
-                     room or mend the permissions of StateSaveLocation",
+                    "cannot save {}: {problem}. After a restart, runs that follow a preemption or a node failure \
+                     are charged in full; free space or correct the permissions of StateSaveLocation",
                     file.display()
                 );
             }

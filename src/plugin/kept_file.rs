@@ -42,7 +42,8 @@ impl KeptFile {
         if let Err(problem) = spawn(host, "settings", |_| self.write()) {
             self.state.lock().is_busy = false;
             error!(
-                "the last good settings are not kept: cannot start a thread: {problem}. Raise the limit on tasks of slurmctld's service"
+                "the last good settings are not saved: cannot start a thread: {problem}. Raise the task limit of \
+                 slurmctld's service"
             );
         }
     }
@@ -63,10 +64,11 @@ impl KeptFile {
                 || {
                     match kept::keep(&file, &text) {
                         Ok(None) => (),
-                        Ok(Some(damage)) => error!("{damage}. It has been written anew"),
+                        Ok(Some(damage)) => error!("{damage}. It has been rewritten"),
                         Err(problem) => error!(
-                            "cannot save {}: {problem}. Make room or mend the permissions of StateSaveLocation: without this file slurmctld \
-                             does not start with a bad multifactor2.conf",
+                            "cannot save {}: {problem}. Free space or correct the permissions of \
+                             StateSaveLocation: without this file, slurmctld does not start if multifactor2.conf \
+                             has errors",
                             file.display()
                         ),
                     }

@@ -245,7 +245,9 @@ impl Plugin {
         self.forget();
         log_layout(host);
         if host.site_factor_first() && !host.start_site_factor() {
-            error!("the site factor plugin does not start: correct PrioritySiteFactorPlugin in slurm.conf");
+            error!(
+                "the site factor plugin cannot be started: correct PrioritySiteFactorPlugin in slurm.conf"
+            );
             return Err(Refused);
         }
         let fair_share = find_database(&mut unlocked)?;
@@ -406,8 +408,8 @@ fn log_layout(host: &'static Host) {
     let (first, verified) = (Release(group.first), Release(group.verified));
     if group.candidate.is_some() {
         warn!(
-            "{} in Slurm {}, whose layout is provisional: the release may have another. Install a newer slurm-multifactor2 \
-             before Slurm is updated to it",
+            "{} in Slurm {}, whose layout is provisional: that of the release may differ. Install a newer \
+             slurm-multifactor2 before you update Slurm to the release",
             crate::identity::VERSION,
             group.name()
         );
@@ -415,9 +417,9 @@ fn log_layout(host: &'static Host) {
         info!("{} in Slurm {}, layout {first} to {verified}", crate::identity::VERSION, host.release);
     } else {
         warn!(
-            "{} in Slurm {}, which is newer than this build knows: the layout of {first} to {verified} is used as long as all \
-             self-checks pass, and what none of them can tell is left alone (wckeys, admin comments, UsageThreshold, Unix groups). \
-             Look for a newer slurm-multifactor2",
+            "{} in Slurm {}, which is newer than this build knows: the layout of {first} to {verified} is used as \
+             long as all self-checks pass. What they cannot check is left alone (wckeys, admin comments, \
+             UsageThreshold, Unix groups). Look for a newer slurm-multifactor2",
             crate::identity::VERSION,
             host.release
         );
@@ -437,8 +439,8 @@ fn find_database(unlocked: &mut Unlocked) -> Result<bool, Refused> {
         return Ok(false);
     }
     error!(
-        "PriorityWeightFairshare is set, but slurmctld has no associations: check that slurmdbd runs and that this \
-         cluster is in it (sacctmgr show cluster)"
+        "PriorityWeightFairshare is set, but slurmctld has no associations: check that slurmdbd is running and \
+         knows this cluster (sacctmgr show cluster)"
     );
     Err(Refused)
 }

@@ -196,8 +196,8 @@ impl Collected {
             let counted = left.take();
             if UNDERFLOW.first() {
                 warn!(
-                    "job {}, and perhaps others: {released} seconds of TRES {} end, but only {counted} were counted for {}; \
-                     the count is set to 0. Run limits may have admitted too much until now",
+                    "job {}, and perhaps others: {released} seconds of TRES {} are released, but only {counted} \
+                     were counted for {}; the count is set to 0. Until now, run limits may have allowed too much",
                     self.jobs[charge as usize],
                     lock.tres_name(tres),
                     name()

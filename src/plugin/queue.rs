@@ -117,8 +117,8 @@ fn tickets_in_comment(job: Job<'_>) -> u32 {
         Err(word) => {
             if BAD_COMMENT.first() {
                 warn!(
-                    "the AdminComment of job {}, and perhaps of others, says {word:?}, which is ignored: write tickets=N once, N a whole number \
-                     from 0 to 1000000",
+                    "the AdminComment of job {}, and perhaps of others, says {word:?}, which is ignored: write \
+                     tickets=N once, where N is a whole number from 0 to 1000000",
                     job.get(|job| job.job_id)
                 );
             }

@@ -61,7 +61,7 @@ impl Plugin {
             warn!("{line}: {NONE_OF_THAT_NAME}");
         }
         if new.len() > MAX_REPORTS {
-            warn!("there is none of {} more names in lines of multifactor2.conf", new.len() - MAX_REPORTS);
+            warn!("{} more names in lines of multifactor2.conf do not exist", new.len() - MAX_REPORTS);
         }
     }
 

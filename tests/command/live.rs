@@ -377,7 +377,7 @@ fn a_snapshot_that_cannot_be_believed_is_not_used_and_that_is_said() {
     site.save(40, |snapshot| "elsewhere".clone_into(&mut snapshot.about.cluster));
     assert_live("it is of cluster elsewhere, not of test");
     site.write("spool/snapshot", "{}\n");
-    assert_live("this is no snapshot of multifactor2");
+    assert_live("this is not a snapshot of multifactor2");
     // Where there is none, there is nothing to say.
     fs::remove_file(site.path("spool/snapshot")).unwrap();
     let said = site.ask("queue");

@@ -142,6 +142,6 @@ fn a_job_in_words() {
     let tally = Tally { computed: 9, written: 5, same: 2, held: 1, gone: 1, ..Tally::default() };
     assert_eq!(
         explain::tally(&tally),
-        "9 priorities computed: 5 written, 2 as they were, 1 left to a hold, 1 of jobs that have started or are gone"
+        "9 priorities computed: 5 written, 2 unchanged, 1 of held jobs, 1 of jobs that have started or are gone"
     );
 }

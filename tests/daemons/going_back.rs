@@ -52,7 +52,7 @@ fn lines_of_a_newer_version_are_named_and_without_them_the_older_one_goes_on() {
     assert_eq!(fair_shares(&cluster, jobs), ["49", "100000"]);
     assert_eq!(usage(&cluster), before);
     let log = cluster.log();
-    assert!(log.contains("It has been written anew"), "{log}");
+    assert!(log.contains("It has been rewritten"), "{log}");
     let kept = fs::read_to_string(cluster.directory().join("state/multifactor2_settings")).unwrap();
     assert!(kept.contains("ActiveJobs=pending") && !kept.contains("NewerSetting"), "{kept}");
 }

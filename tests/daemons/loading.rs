@@ -61,10 +61,10 @@ fn a_release_that_does_not_match_is_refused_with_the_reason() {
     let preload = compile(&cluster, "api", "long slurm_api_version(void) { return 0x2f0000L; }\n");
     let log = refusing_slurmctld(&cluster, &preload);
     for part in [
-        "priority/multifactor2: the process says Slurm",
+        "priority/multifactor2: the process says that it is Slurm",
         "its library has API 47",
         "this file supports 20.11 to",
-        "let it name the running one's directory",
+        "set it to the directory of the running one",
         "Incompatible Slurm plugin",
     ] {
         assert!(log.contains(part), "'{part}' is missing in\n{log}");

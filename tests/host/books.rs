@@ -191,7 +191,7 @@ fn each_job_has_what_its_user_has_in_the_book_of_its_partition() -> HostResult<(
     }
     let log = host.quit()?;
     for book in ["fast", "long"] {
-        assert_eq!(log.matches(&format!("Book={book} starts empty")).count(), 1, "{log}");
+        assert_eq!(log.matches(&format!("Book={book} starts without usage")).count(), 1, "{log}");
     }
     Ok(())
 }
@@ -407,7 +407,7 @@ fn books_come_and_go_with_a_reconfigure() -> HostResult<()> {
         assert_job(&mut host, id, partitions, factors(&due, association), "with them again")?;
     }
     let log = host.quit()?;
-    assert_eq!(log.matches("starts empty").count(), 2, "{log}");
+    assert_eq!(log.matches("starts without usage").count(), 2, "{log}");
     Ok(())
 }
 

@@ -228,7 +228,7 @@ fn what_cannot_be_read_is_said_and_nobody_is_beyond() -> HostResult<()> {
     host.init()?;
     assert_sites(&mut host, &[(1, -100_000)], "the copy")?;
     assert_eq!(kept(&host, PHYSICS), ("beyond".to_owned(), vec![4000]));
-    assert!(host.log().contains("The copy before it is used"), "{}", host.log());
+    assert!(host.log().contains("The previous copy is used"), "{}", host.log());
     // Neither can be read.
     host.fini()?;
     fs::write(&path, "half a file")?;
@@ -240,9 +240,9 @@ fn what_cannot_be_read_is_said_and_nobody_is_beyond() -> HostResult<()> {
         host.fini()?;
         host.init()?;
     }
-    let said = "What was used of grants before is not known, and nobody is beyond them";
+    let said = "The earlier usage of grants is unknown, and no job is beyond them";
     assert!(host.log().contains(said), "{}", host.log());
-    assert!(host.log().contains("that of account physics: nobody is beyond them. Run 'multifactor2 grants"));
+    assert!(host.log().contains("that of account physics: no job is beyond them. Run 'multifactor2 grants"));
     // The administrator knows: an hour on the first day.
     let known = LINE.replace(" Within", " Used=1 UsedUntil=2033-05-19 Within");
     fs::write(host.directory().join("multifactor2.conf"), known)?;
@@ -339,7 +339,10 @@ fn no_correction_is_taken_of_a_grant_with_factors() -> HostResult<()> {
     at(&mut host, NOW + 200)?;
     assert_eq!(kept(&host, &line).1, [800_000_000]);
     let log = host.quit()?;
-    assert!(log.contains("it names a grant with Factors=yes, which the accounting does not know"), "{log}");
+    assert!(
+        log.contains("it names a grant with Factors=yes, and the accounting does not know the factors"),
+        "{log}"
+    );
     Ok(())
 }
 
@@ -459,16 +462,17 @@ fn what_the_accounting_has_is_taken_once_and_only_from_who_may() -> HostResult<(
         "its end is missing",
         "another ledger",
         "more had been counted",
-        "a grant that is not there",
-        "others may write to it",
-        "not a regular file with one name",
+        "a grant that does not exist",
+        "group or others can write to it",
+        "not a regular file, or has more than one name",
         "it is a symbolic link",
-        "others may write to its directory",
-        "is taken, 1 periods",
+        "group or others can write to its directory",
+        "loaded the usage of grants from the accounting as of",
+        ", 1 periods",
     ] {
         assert!(log.contains(due), "{due}: {log}");
     }
-    assert_eq!(log.matches(" is not taken: ").count(), 9, "each is said once: {log}");
+    assert_eq!(log.matches(" is not used: ").count(), 9, "each is said once: {log}");
     Ok(())
 }
 

@@ -248,7 +248,8 @@ fn a_new_process_says_what_has_changed_since_the_one_before() -> HostResult<()> 
     for (text, expected) in [
         (Some("ActiveJobs=pending\n"), "settings: nothing has changed"),
         (Some("Distribution=strict\n"), "settings have changed. now: Distribution=strict. no longer: ActiveJobs=pending"),
-        (None, "multifactor2.conf is not there, so what was set there before holds no longer. If that was not meant, write it again"),
+        (None, "multifactor2.conf does not exist, so settings that were in it are no longer in force. If this was \
+                not intended, restore it"),
         (None, "settings: nothing has changed"),
     ] {
         let mut host = state.process(text)?;

@@ -73,7 +73,7 @@ fn what_schedulers_write_into_a_job_never_keeps_its_priority_from_being_written(
         },
         |host, step| {
             assert_eq!(priorities(host)?, COMPUTED, "step {step}: {}", tally(host));
-            assert_eq!(tally(host), "4 priorities computed: 4 written, 0 as they were", "step {step}");
+            assert_eq!(tally(host), "4 priorities computed: 4 written, 0 unchanged", "step {step}");
             Ok(())
         },
     )?;
@@ -87,7 +87,7 @@ fn priorities_that_stay_as_they_were_are_counted_as_such() -> HostResult<()> {
     prepare(&mut host)?;
     // In the same second, so that nobody is older.
     host.cycle()?;
-    assert_eq!(tally(&host), "4 priorities computed: 0 written, 4 as they were");
+    assert_eq!(tally(&host), "4 priorities computed: 0 written, 4 unchanged");
     host.quit().map(drop)
 }
 
@@ -95,8 +95,8 @@ fn priorities_that_stay_as_they_were_are_counted_as_such() -> HostResult<()> {
 fn priorities_fall_unless_incr_only_forbids_it_and_are_counted_as_such() -> HostResult<()> {
     let incr_only = slurm_inproc::constants::PRIORITY_FLAGS_INCR_ONLY;
     for (flags, less, counts) in [
-        (0, 50, "4 priorities computed: 2 written, 2 as they were"),
-        (incr_only, 0, "4 priorities computed: 0 written, 2 as they were, 2 lower, which INCR_ONLY forbids"),
+        (0, 50, "4 priorities computed: 2 written, 2 unchanged"),
+        (incr_only, 0, "4 priorities computed: 0 written, 2 unchanged, 2 lower, which INCR_ONLY forbids"),
     ] {
         let mut host = ours()?;
         prepare(&mut host)?;
@@ -136,12 +136,12 @@ fn what_an_administrator_or_a_submission_sets_meanwhile_stays_and_is_counted() -
     )?;
     // From the reading of the jobs to the writing.
     let meanwhile =
-        "4 priorities computed: 0 written, 0 as they were, 1 left to a hold, 1 left to a direct priority, \
-                     1 left to a submission or change, 1 of jobs that have started or are gone";
+        "4 priorities computed: 0 written, 0 unchanged, 1 of held jobs, 1 of jobs with a direct priority, 1 of \
+         jobs submitted or changed meanwhile, 1 of jobs that have started or are gone";
     let counts = counts.into_inner();
     assert!(counts.iter().any(|line| line == meanwhile), "{counts:#?}");
     // Before it, the cycle computes only the one that is left.
-    let before = "1 priorities computed: 0 written, 0 as they were, 1 left to a submission or change";
+    let before = "1 priorities computed: 0 written, 0 unchanged, 1 of jobs submitted or changed meanwhile";
     assert_eq!(counts[0], before, "{counts:#?}");
     Ok(())
 }

@@ -17,8 +17,8 @@ use crate::setup::{fill, options, our_errors, ours, waiting, NOW};
 
 const ADVICE: &str = "It was probably built from patched sources. Build this plugin with SLURM_SRC=";
 
-const LEFT_OUT: &str = "This calculation of priorities is left out";
-const PASSIVE: &str = "Until slurmctld starts again the plugin is passive";
+const LEFT_OUT: &str = "This calculation of priorities is skipped";
+const PASSIVE: &str = "The plugin is passive until slurmctld starts again";
 
 fn count(log: &str, text: &str) -> usize {
     log.lines().filter(|line| line.contains(text)).count()

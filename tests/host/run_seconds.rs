@@ -21,7 +21,7 @@ fn run_seconds_stop_at_zero_and_the_log_says_so() -> HostResult<()> {
     assert_same("underflow", &both);
     // Said once, for the first of them.
     let line =
-        "1200 seconds of TRES cpu end, but only 1000 were counted for QOS normal; the count is set to 0";
+        "1200 seconds of TRES cpu are released, but only 1000 were counted for QOS normal; the count is set to 0";
     let said = both.our_log.lines().filter(|said| said.contains("warning: ") && said.contains(line)).count();
     assert_eq!(said, 1, "{}", both.our_log);
     Ok(())

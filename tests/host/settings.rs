@@ -150,26 +150,29 @@ fn start_and_reconfigure_say_which_settings_hold_and_what_has_changed() -> HostR
     let held = "ActiveJobs=pending; Override=Job Name=7 Tickets=1";
     assert_eq!(
         said(&host.log(), 0),
-        [format!("settings that are not as by default: {held}. {file} has settings")]
+        [format!("settings that differ from their defaults: {held}. {file} has settings")]
     );
 
     let (nothing, strict) = (
         vec![
-            format!("settings that are not as by default: {held}. {file} has settings"),
+            format!("settings that differ from their defaults: {held}. {file} has settings"),
             "settings: nothing has changed".to_owned(),
         ],
         vec![
-            format!("settings that are not as by default: Distribution=strict; Override=Job Name=7 Tickets=1. {file} has settings"),
+            format!(
+                "settings that differ from their defaults: Distribution=strict; Override=Job Name=7 Tickets=1. {file} has \
+                 settings"
+            ),
             "settings have changed. now: Distribution=strict. no longer: ActiveJobs=pending".to_owned(),
         ],
     );
     let gone = |what: &str| {
         vec![
-            format!("settings: all are as by default. {file} {what}"),
+            format!("settings: all have their default values. {file} {what}"),
             "settings have changed. no longer: Distribution=strict; Override=Job Name=7 Tickets=1".to_owned(),
             format!(
-                "{file} {what}, so what was set there before holds no longer. If that was not meant, write it again and run 'scontrol \
-                 reconfigure'"
+                "{file} {what}, so settings that were in it are no longer in force. If this was not intended, \
+                 restore it and run 'scontrol reconfigure'"
             ),
         ]
     };
@@ -185,7 +188,7 @@ fn start_and_reconfigure_say_which_settings_hold_and_what_has_changed() -> HostR
                 "settings have changed. now: Distribution=strict; Override=Job Name=7 Tickets=1".to_owned(),
             ],
         ),
-        (None, gone("is not there")),
+        (None, gone("does not exist")),
     ] {
         let from = host.log().len();
         match text {
@@ -198,7 +201,7 @@ fn start_and_reconfigure_say_which_settings_hold_and_what_has_changed() -> HostR
     let from = host.log().len();
     host.reconfigure(true)?;
     let expected = [
-        format!("settings: all are as by default. {file} is not there"),
+        format!("settings: all have their default values. {file} does not exist"),
         "settings: nothing has changed".to_owned(),
     ];
     assert_eq!(said(&host.log(), from), expected);

@@ -78,7 +78,11 @@ fn a_cycle_in_this_second_and_a_reset_up_to_a_day_ahead_are_believed() -> HostRe
         let believed = if last_reset > NOW + DAY { NOW } else { last_reset };
         assert_eq!(host.saved_times()?, (NOW, believed), "{last_ran} {last_reset}");
         let log = host.quit()?;
-        assert_eq!(log.contains("says that the last cycle ran"), warned, "{last_ran} {last_reset}: {log}");
+        assert_eq!(
+            log.contains("says that the last calculation ran"),
+            warned,
+            "{last_ran} {last_reset}: {log}"
+        );
     }
     Ok(())
 }
@@ -95,7 +99,7 @@ fn a_damaged_file_is_put_aside_and_slurmctld_starts() -> HostResult<()> {
         let errors = our_errors(&log);
         assert_eq!(errors.len(), size, "one each time: {log}");
         let last = errors.last().copied().unwrap_or_default();
-        assert!(last.contains(&format!("has {size} bytes, 16 expected: it is now ")), "{last}");
+        assert!(last.contains(&format!("has {size} bytes, 16 expected; it was renamed to ")), "{last}");
         assert!(last.contains("priority_last_decay_ran.damaged. Usage decays"), "{last}");
         assert_eq!(fs::read(file(&host).with_extension("damaged"))?, damaged);
         assert_eq!(host.saved_times()?, (NOW, NOW), "the next cycle writes a whole one");
@@ -155,7 +159,7 @@ fn a_cycle_that_cannot_save_says_so_and_goes_on() -> HostResult<()> {
     let errors = our_errors(&log);
     assert_eq!(errors.len(), 1, "{log}");
     assert!(
-        errors[0].contains("cannot save") && errors[0].contains("make room or mend the permissions"),
+        errors[0].contains("cannot save") && errors[0].contains("free space or correct the permissions"),
         "{log}"
     );
     Ok(())

@@ -195,7 +195,7 @@ fn after_a_restart_the_time_before_is_taken_out_and_that_of_a_partitions_qos_fro
         std::fs::write(file, [(NOW - 100).to_be_bytes(), (NOW - 100).to_be_bytes()].concat()).unwrap();
         slurmctld.add_job(&cluster.running(101, 600));
         slurmctld.begin();
-        // 500 s before the last cycle that ran, and 100 s since.
+        // 500 s before the last calculation that ran, and 100 s since.
         for owner in [cluster.alice, cluster.root, cluster.normal] {
             assert_eq!(charged(slurmctld, owner).3, expected(600).3, "{owner:?}");
             assert_near(charged(slurmctld, owner).0, 400.0, "raw usage of the time since");

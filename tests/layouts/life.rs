@@ -177,7 +177,7 @@ fn a_site_factor_plugin_that_does_not_start_is_a_refusal_from_23_02_3_on() {
         let loaded = slurmctld.load();
         assert_eq!(loaded.is_err(), slurmctld.since(23, 2, 3), "{loaded:?}");
         if let Err(why) = loaded {
-            assert!(why.contains("the site factor plugin does not start"), "{why}");
+            assert!(why.contains("the site factor plugin cannot be started"), "{why}");
         } else {
             slurmctld.thread_start();
             slurmctld.await_cycle();

@@ -9,8 +9,8 @@ use slurm_fakehost::{
 use crate::setup::{assert_near, end, fill, usage, Cluster};
 
 const ADVICE: &str = "It was probably built from patched sources. Build this plugin with SLURM_SRC=";
-const LEFT_OUT: &str = "This calculation of priorities is left out";
-const PASSIVE: &str = "Until slurmctld starts again the plugin is passive";
+const LEFT_OUT: &str = "This calculation of priorities is skipped";
+const PASSIVE: &str = "The plugin is passive until slurmctld starts again";
 /// Not what a plugin computes.
 const DIRECT: u32 = 4242;
 
@@ -176,7 +176,7 @@ fn one_or_two_bad_records_leave_calculations_out_and_when_they_are_gone_all_time
         }
         slurmctld.advance(300);
         slurmctld.cycle();
-        assert_eq!(count(slurmctld, "slurmctld's records are as they should be again"), 1);
+        assert_eq!(count(slurmctld, "slurmctld's records are as expected again"), 1);
         let since = usage(cluster.alice).get_ld("usage_raw") - before;
         // What a second of it costs.
         assert_near(since, 16.0 * 300.0 * 4.0, "charged");

@@ -9,7 +9,7 @@ use crate::entries::entries;
 use crate::setup::{end, fill, Cluster};
 use crate::several::array;
 
-const ONE_PRIORITY: &str = "jobs in several partitions or QOS have one priority";
+const ONE_PRIORITY: &str = "a job in several partitions or QOS has one priority";
 
 /// Of each series in which slurmctld tells of priorities by partition.
 const TELLING: [Version; 5] =

@@ -41,11 +41,11 @@ const NOT_LOGGED: [(&str, &str); 26] = [
     ("errors in settings before slurmctld reads them", "what docs/command.md says of check"),
     ("multifactor2 check --from saved", "the example there"),
     ("owner {above:?} is not there yet", "a check in debug builds"),
-    ("the last good settings: those that are written are bad", "what a snapshot says"),
+    ("the last good settings: the current ones have errors", "what a snapshot says"),
     ("Reservations, wckeys, Unix groups", "the same"),
-    ("Partitions are not told", "the same"),
-    ("The size of the cluster is not told", "the same"),
-    ("This is the file for everybody", "the same"),
+    ("Partitions are left out", "the same"),
+    ("The size of the cluster is left out", "the same"),
+    ("This is the public file", "the same"),
 ];
 
 /// White space of any kind as one blank each.

@@ -97,7 +97,7 @@ fn a_file_that_was_cut_anywhere_is_a_problem() {
             assert!(problem.what.contains("take the snapshot again"), "{problem}");
         }
     }
-    assert!(problem(&format!("{whole}{whole}")).what.contains("more behind the end"));
+    assert!(problem(&format!("{whole}{whole}")).what.contains("more after the end"));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn other_files_are_named_as_such() {
         "\u{0}",
     ] {
         let problem = problem(other);
-        assert!(problem.what.contains("this is no snapshot of multifactor2"), "{problem}");
+        assert!(problem.what.contains("this is not a snapshot of multifactor2"), "{problem}");
         assert_eq!(problem.line, 1);
     }
     assert!(read(&[0xff_u8, 0xfe, 0][..]).is_err());

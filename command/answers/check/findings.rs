@@ -180,8 +180,9 @@ fn parent_users_beside_share_users(snapshot: &Snapshot, settings: Option<&Settin
         row.shares != USE_PARENT && row.shares > 0 && with_parent.contains(row.account.as_str())
     })?;
     Some(Advice::wrong(format!(
-        "account {}, and perhaps others, has users with Fairshare=parent beside users with shares of their own: each of the former \
-         draws all of the account's tickets, the latter divide them. Give all the same kind, or set ParentUsers=split",
+        "account {}, and perhaps others, has users with Fairshare=parent and users with their own shares: each of \
+         the former gets all of the account's tickets, while the latter divide them. Give all users the same kind \
+         of shares, or set ParentUsers=split",
         mixed.account
     )))
 }

@@ -87,7 +87,8 @@ fn unknown_tres(model: &Model<'_>, settings: &Settings, hidden: &mut Vec<&str>) 
         .map(|(setting, name)| {
             let hours = if setting == "Unit" { "-hours" } else { "" };
             Advice::without_effect(format!(
-                "{setting}={name}{hours}: the cluster has no such TRES, so it counts nothing: correct it, or add the TRES to AccountingStorageTRES"
+                "{setting}={name}{hours}: the cluster has no such TRES, so none of its usage counts: correct the \
+                 name, or add the TRES to AccountingStorageTRES"
             ))
         })
         .collect()

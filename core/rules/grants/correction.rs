@@ -111,7 +111,7 @@ impl Correction {
         match (correction, count) {
             (Some(correction), Some(count)) if count == correction.periods.len() => Ok(correction),
             (Some(correction), Some(count)) => {
-                Err(format!("it says that it has {count} periods, and has {}", correction.periods.len()))
+                Err(format!("it says that it has {count} periods, but has {}", correction.periods.len()))
             }
             _ => Err("its end is missing".to_owned()),
         }
@@ -127,30 +127,32 @@ impl Ledger {
         let because = |text: String| Err(Refused::Because(text));
         let at = correction.at;
         if correction.id != self.id {
-            return because("it is of another ledger, which was lost or is another cluster's".to_owned());
+            return because(
+                "it is for another ledger, which was lost or belongs to another cluster".to_owned(),
+            );
         }
         if at <= self.corrected_at {
             return Err(Refused::Known);
         }
         if at > self.since {
-            return because("it is later than what was counted here".to_owned());
+            return because("it is later than the last count here".to_owned());
         }
         if self.gap.after < at && at < self.gap.before {
             // It would be taken after the next restart, when nobody knows this any more.
             self.corrected_at = at;
-            return because("it is of a time whose counts were lost when slurmctld ended".to_owned());
+            return because("it is from a time whose counts were lost when slurmctld ended".to_owned());
         }
         for ((line, period), compared) in &correction.periods {
             let Some(account) = self.accounts.get(line) else {
-                return because(format!("it names a grant that is not there: {line}"));
+                return because(format!("it names a grant that does not exist: {line}"));
             };
             if has_factors(line) {
                 return because(format!(
-                    "it names a grant with Factors=yes, which the accounting does not know: {line}"
+                    "it names a grant with Factors=yes, and the accounting does not know the factors: {line}"
                 ));
             }
             if *period > account.calendar.periods.count() {
-                return because(format!("it names period {period} of {line}, which is not there"));
+                return because(format!("it names period {period} of {line}, which does not exist"));
             }
             if account.used.get(period - 1).copied().unwrap_or_default() < compared.counted {
                 return because(format!(

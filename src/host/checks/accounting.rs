@@ -53,7 +53,7 @@ pub fn about_associations(host: &'static Host) -> Result<(), Failure> {
 
     let record = message.unpack(host, host.sym.unpack_assoc);
     if record.is_null() {
-        return Err(failure(host, "slurmctld does not read an association as it should".to_owned()));
+        return Err(failure(host, "slurmctld does not read an association as expected".to_owned()));
     }
     let layout = &host.layout.assoc;
     let mut answer = Unpacked { host, what: "an association", record, wrong: None };
@@ -94,7 +94,7 @@ pub fn about_qos(host: &'static Host) -> Result<(), Failure> {
 
     let record = message.unpack(host, host.sym.unpack_qos);
     if record.is_null() {
-        return Err(failure(host, "slurmctld does not read a QOS as it should".to_owned()));
+        return Err(failure(host, "slurmctld does not read a QOS as expected".to_owned()));
     }
     let layout = &host.layout.qos;
     let mut answer = Unpacked { host, what: "a QOS", record, wrong: None };

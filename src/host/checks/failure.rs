@@ -142,7 +142,7 @@ impl fmt::Display for Found {
                 f.write_str("slurm_conf.priority_type does not read back as priority/multifactor2")
             }
             Self::RootName => f.write_str("the root association is not called root"),
-            Self::NoBlock(what) => write!(f, "{what} is not a block of Slurm's memory"),
+            Self::NoBlock(what) => write!(f, "{what} is not a block that Slurm allocated"),
             Self::Size { what, found, expected } => {
                 write!(f, "{what} has {found} bytes, {expected} expected")
             }
@@ -150,14 +150,14 @@ impl fmt::Display for Found {
                 write!(f, "{what} begins with {found:#x}, {expected:#x} expected")
             }
             Self::NotById => f.write_str("a job is not found by its id"),
-            Self::NoText(what) => write!(f, "{what} is not a text"),
+            Self::NoText(what) => write!(f, "{what} is not a string"),
             Self::NoList(what) => write!(f, "{what} are not in a list"),
             Self::NoArray(what, 0) => write!(f, "{what} are not in an array"),
             Self::NoArray(what, count) => write!(f, "{what} are not in an array of {count}"),
-            Self::NoneRight(what) => write!(f, "no job has {what} that can be right"),
-            Self::Ids(what) => write!(f, "most {what} have an id that cannot be"),
+            Self::NoneRight(what) => write!(f, "no job has {what} that can be valid"),
+            Self::Ids(what) => write!(f, "most {what} have an impossible id"),
             Self::NoParents => f.write_str("no association has a parent"),
-            Self::StrangeParent => f.write_str("an association's parent is none of the others"),
+            Self::StrangeParent => f.write_str("an association's parent is not one of the associations"),
             Self::Answer(what) | Self::Told(what) => f.write_str(what),
         }
     }

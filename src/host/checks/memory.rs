@@ -109,8 +109,8 @@ impl fmt::Display for Blind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "cannot look at memory before it is trusted: process_vm_readv is forbidden, and there is no pipe ({}). Allow \
-             process_vm_readv in SystemCallFilter of slurmctld's service, or raise its LimitNOFILE",
+            "cannot check memory before it is used: process_vm_readv is forbidden, and no pipe can be opened ({}). \
+             Allow process_vm_readv in SystemCallFilter of slurmctld's service, or raise its LimitNOFILE",
             self.0
         )
     }

@@ -118,7 +118,8 @@ impl Packed {
         match self.wrong {
             None => Ok(()),
             Some(field) => {
-                let told = format!("slurmctld tells another {field} of {} than we read", self.what);
+                let told =
+                    format!("slurmctld reports another {field} of {} than the plugin reads", self.what);
                 Err(failure(self.host, Found::Told(told)))
             }
         }

@@ -135,7 +135,7 @@ pub fn about_direct_priorities(host: &'static Host) -> Result<bool, Failure> {
     for byte in 0..2 {
         job.put(layout.direct_set_prio, 1 << (8 * byte));
         if lowest(&mut job, Told::Above(NICER)) != Some(before - 1) {
-            return wrong("whether the priority was set directly");
+            return wrong("the direct priority flag");
         }
     }
     Ok(true)
@@ -166,7 +166,7 @@ pub fn about_allocations(host: &'static Host) -> Result<(), Failure> {
 }
 
 fn no_message(host: &'static Host, what: &str) -> Failure {
-    failure(host, format!("slurmctld does not read the usage of {what} as it should"))
+    failure(host, format!("slurmctld does not read the usage of {what} as expected"))
 }
 
 /// Where the host keeps what is decayed, charged and published, and the associations and QOS themselves.
@@ -268,7 +268,7 @@ pub fn about_tres(host: &'static Host) -> Result<(), Failure> {
     let record = message.unpack(host, host.sym.unpack_tres);
     let layout = &host.layout.tres;
     if record.is_null() {
-        return Err(failure(host, "slurmctld does not read a TRES as it should".to_owned()));
+        return Err(failure(host, "slurmctld does not read a TRES as expected".to_owned()));
     }
     // SAFETY: read only where it is a record of that size.
     let right =

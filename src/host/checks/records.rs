@@ -443,8 +443,8 @@ fn check_ids<L: RecordLayout, A: Open>(
     }
     for id in twice {
         warn!(
-            "the {one} {id} is there twice: which of the two has the shares and the usage of its jobs is left to chance. Restart \
-             slurmctld; if it is there twice again, look for that id in slurmdbd's database"
+            "the {one} {id} exists twice: which of the two gets the shares and the usage of its jobs is a matter \
+             of chance. Restart slurmctld; if it still exists twice, look for that id in slurmdbd's database"
         );
     }
     Ok(())

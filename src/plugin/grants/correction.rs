@@ -47,11 +47,15 @@ impl Grants {
         drop(state);
         match taken {
             Ok(Some((count, at))) => {
-                info!("{}: what the accounting has of grants at {at} is taken, {count} periods", file.display());
+                info!(
+                    "{}: loaded the usage of grants from the accounting as of {at}, {count} periods",
+                    file.display()
+                );
             }
             Ok(None) => (),
             Err(why) => warn!(
-                "{} is not taken: {why}. What is known of grants stays; run 'multifactor2 grants --reconcile' again",
+                "{} is not used: {why}. The known usage of grants stays as it is; run 'multifactor2 grants \
+                 --reconcile' again",
                 file.display()
             ),
         }
@@ -73,15 +77,19 @@ fn read(file: &Path) -> Result<Correction, String> {
         match foreign(about.uid(), about.mode()) {
             None => (),
             Some(Foreign::Owner(uid)) => {
-                return Err(format!("{what} belongs to user {uid}, not to root or the user of slurmctld"))
+                return Err(format!(
+                    "{what} belongs to user {uid}, not to root or the user that slurmctld runs as"
+                ))
             }
             Some(Foreign::Writers) => {
-                return Err(format!("others may write to {what}: take that away with chmod go-w"))
+                return Err(format!(
+                    "group or others can write to {what}: remove that permission with chmod go-w"
+                ))
             }
         }
     }
     if !about.is_file() || about.nlink() != 1 {
-        return Err("it is not a regular file with one name".to_owned());
+        return Err("it is not a regular file, or has more than one name".to_owned());
     }
     if about.size() > MOST_BYTES {
         return Err(format!("it has {} bytes, at most {MOST_BYTES} are allowed", about.size()));

@@ -175,8 +175,9 @@ impl Grants {
         drop(state);
         if let Some(first) = unknown.first() {
             error!(
-                "what was used of {} grants is not known, such as that of {first}: nobody is beyond them. Run 'multifactor2 grants \
-                 --reconcile', which leaves out those with Factors=yes, or write on their lines what was used, with Used and UsedUntil",
+                "the usage of {} grants is unknown, such as that of {first}: no job is beyond them. Run \
+                 'multifactor2 grants --reconcile', which skips grants with Factors=yes, or set Used and UsedUntil \
+                 on their lines",
                 unknown.len()
             );
         }
@@ -212,11 +213,11 @@ impl Grants {
         drop(state);
         match (news, written) {
             (Some(News::Fails), Err(problem)) => error!(
-                "cannot save {}: {problem}. What is used of grants is not lost while slurmctld runs; make room or mend the permissions of \
-                 StateSaveLocation before it restarts",
+                "cannot save {}: {problem}. The usage of grants is not lost while slurmctld runs; free space or \
+                 correct the permissions of StateSaveLocation before slurmctld restarts",
                 file.display()
             ),
-            (Some(News::Works), _) => info!("what is used of grants is saved again in {}", file.display()),
+            (Some(News::Works), _) => info!("the usage of grants is saved again in {}", file.display()),
             _ => (),
         }
     }
@@ -263,13 +264,13 @@ fn recover(file: &Path, now: i64) -> Ledger {
         // The machine crashed between two renames.
         (None, Ok(Some(ledger))) => return ledger.resumed(),
         (None, Ok(None)) => {
-            info!("no {} to recover: what is used of grants is counted from now on", file.display());
+            info!("no {} to recover: the usage of grants is counted from now on", file.display());
             return fresh(now);
         }
         (Some(problem), Ok(Some(ledger))) => {
             warn!(
-                "cannot use {}: {problem}: {}. The copy before it is used, with what jobs have used since that run now. Find out what damages files \
-                 there: a disk that is full or fails, another program",
+                "cannot use {}: {problem}; {}. The previous copy is used, plus what jobs that are running now \
+                 have used since. Find out what damages files there: a full or failing disk, or another program",
                 file.display(),
                 state_file::put_aside_in_words(file)
             );
@@ -279,8 +280,8 @@ fn recover(file: &Path, now: i64) -> Ledger {
         (None, Err(problem)) => (old.as_path(), problem),
     };
     error!(
-        "cannot use {}: {problem}: {}. What was used of grants before is not known, and nobody is beyond them. Run 'multifactor2 grants --reconcile', or \
-         write on their lines what was used, with Used and UsedUntil",
+        "cannot use {}: {problem}; {}. The earlier usage of grants is unknown, and no job is beyond them. Run \
+         'multifactor2 grants --reconcile', or set Used and UsedUntil on their lines",
         file.display(),
         state_file::put_aside_in_words(file)
     );

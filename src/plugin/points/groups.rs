@@ -86,8 +86,8 @@ impl GroupFinder {
             Err(problem) => {
                 if self.failed.insert(name.clone()) {
                     warn!(
-                        "cannot look up the Unix group {name}: {problem}. Its lines count nothing until the next calculation that \
-                         finds it: look after the name service of this host"
+                        "cannot look up the Unix group {name}: {problem}. Its lines have no effect until a \
+                         calculation finds it: check the name service of this host"
                     );
                 }
             }

@@ -83,8 +83,8 @@ impl Plugin {
             Ok(None) => (),
             Ok(Some(kept)) => self.noted.lock().points.kept = kept,
             Err(problem) => error!(
-                "cannot use {}: {problem}. How often jobs were overtaken, and how well time limits of users fit, is counted anew. Find out what \
-                 damages files there: a disk that is full or fails, another program",
+                "cannot use {}: {problem}. How often jobs were overtaken, and how well users' time limits fit, is \
+                 counted from zero. Find out what damages files there: a full or failing disk, or another program",
                 file.display()
             ),
         }
@@ -104,8 +104,9 @@ impl Plugin {
         };
         if let Err(Some(problem)) = small_file::write(&file, &kept.text(), &FAILING) {
             error!(
-                "cannot save {}: {problem}. After a restart is counted anew how often jobs were overtaken, and how well time limits of users fit; make \
-                 room or mend the permissions of StateSaveLocation",
+                "cannot save {}: {problem}. After a restart, how often jobs were overtaken, and how well users' \
+                 time limits fit, is counted from zero; free space or correct the permissions of \
+                 StateSaveLocation",
                 file.display()
             );
         }

@@ -97,8 +97,9 @@ impl Journal {
         if let Err(problem) = self.watch.listen() {
             if !std::mem::replace(&mut self.has_warned, true) {
                 warn!(
-                    "the kernel does not tell of changes in {}: {problem}. A calculation during which slurmctld saves usage and after which \
-                     it is killed is not charged: raise fs.inotify.max_user_instances and fs.inotify.max_user_watches",
+                    "the kernel cannot report changes in {}: {problem}. If slurmctld saves usage during a \
+                     calculation and is then killed, the calculation is not charged: raise \
+                     fs.inotify.max_user_instances and fs.inotify.max_user_watches",
                     self.file.parent().unwrap_or(&self.file).display()
                 );
             }
@@ -149,8 +150,8 @@ impl Journal {
     fn report(&mut self, result: io::Result<()>) {
         match (self.saving.note(result.is_ok()), result) {
             (Some(News::Fails), Err(problem)) => error!(
-                "cannot save {}: {problem}. Usage is not lost while slurmctld runs; make room or mend the permissions \
-                 of StateSaveLocation before it restarts",
+                "cannot save {}: {problem}. Usage is not lost while slurmctld runs; free space or correct the \
+                 permissions of StateSaveLocation before slurmctld restarts",
                 self.file.display()
             ),
             (Some(News::Works), _) => info!("{} is saved again", self.file.display()),

@@ -54,7 +54,7 @@ fn charged_from(newest: Times, resume: Times) -> Option<String> {
     (newest.last_ran > resume.last_ran).then(|| match resume.last_ran {
         // A new cluster.
         0 => "their start".to_owned(),
-        last => format!("{} s before the last cycle", newest.last_ran - last),
+        last => format!("{} s before the last calculation", newest.last_ran - last),
     })
 }
 
@@ -62,8 +62,9 @@ fn charged_from(newest: Times, resume: Times) -> Option<String> {
 fn put_aside(file: &Path, problem: &dyn std::fmt::Display) {
     let aside = state_file::put_aside_in_words(file);
     error!(
-        "{problem}: {aside}. Usage decays, and running jobs are charged, from when slurmctld saved usage last: less than a \
-         PriorityCalcPeriod is lost. Find out what damages files there: a disk that is full or fails, another program"
+        "{problem}; {aside}. Usage decays, and running jobs are charged, from the time when slurmctld last saved \
+         usage: less than one PriorityCalcPeriod is lost. Find out what damages files there: a full or failing \
+         disk, or another program"
     );
 }
 
@@ -125,7 +126,10 @@ impl Progress {
                 (by_the_clock(newest, &before, saved, now), Some(newest))
             }
             Ok(Saved::None) => {
-                info!("no {} to recover: usage decays from its last save on, or from now", file.display());
+                info!(
+                    "no {} to recover: usage decays from the time when it was last saved, or from now on",
+                    file.display()
+                );
                 (Times { last_ran: since_saved(saved, now).unwrap_or(0), last_reset: 0 }, None)
             }
             Ok(Saved::Damaged(times, damage)) => {
@@ -142,8 +146,8 @@ impl Progress {
         let known = in_file == Some(times);
         if times.last_ran > now {
             warn!(
-                "{} says that the last cycle ran {} s from now: the clock was set back, or the file is another cluster's. \
-                 Usage is charged from the first cycle on",
+                "{} says that the last calculation ran {} s in the future: the clock was set back, or the file \
+                 belongs to another cluster. Usage is charged from the first calculation on",
                 file.display(),
                 times.last_ran - now
             );
@@ -280,7 +284,7 @@ pub(super) mod tests {
     fn a_cluster_that_never_saved_usage_is_told_of_no_seconds() {
         let from = |newest, resume| charged_from(at(newest), Times { last_ran: resume, last_reset: 0 });
         assert_eq!(from(1_795_426_326, 0).unwrap(), "their start");
-        assert_eq!(from(1_795_426_326, 1_795_426_026).unwrap(), "300 s before the last cycle");
+        assert_eq!(from(1_795_426_326, 1_795_426_026).unwrap(), "300 s before the last calculation");
         assert_eq!(from(300, 300), None);
     }
 

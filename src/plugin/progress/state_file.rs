@@ -66,7 +66,7 @@ impl fmt::Display for Damage {
         match self.what {
             What::Size(size) => write!(f, "{file} has {size} bytes, {SIZE} expected")?,
             What::Time(time) => {
-                write!(f, "{file} says {time} where seconds since 1970 are expected, 0 to {LATEST}")?;
+                write!(f, "{file} has {time} where a time in seconds since 1970 is expected, 0 to {LATEST}")?;
             }
         }
         Ok(())
@@ -210,9 +210,9 @@ pub fn put_aside(file: &Path) -> io::Result<PathBuf> {
 /// The same, and where it is then, or why it is not, as a phrase.
 pub fn put_aside_in_words(file: &Path) -> String {
     match put_aside(file) {
-        Ok(aside) => format!("it is now {}", aside.display()),
+        Ok(aside) => format!("it was renamed to {}", aside.display()),
         Err(problem) => {
-            format!("it cannot be moved away ({problem}), mend the permissions of StateSaveLocation")
+            format!("it cannot be renamed ({problem}): correct the permissions of StateSaveLocation")
         }
     }
 }

@@ -47,7 +47,7 @@ impl Trouble {
     fn of(setting: &str, path: &Path, error: impl Into<io::Error>) -> Self {
         let error = error.into();
         Self::Problem(format!(
-            "{setting}: cannot write {}: {error}. Make room, or mend path and permissions",
+            "{setting}: cannot write {}: {error}. Free space, or correct the path or its permissions",
             path.display()
         ))
     }
@@ -77,21 +77,22 @@ impl<S: Fn() -> bool> Write for Stoppable<'_, S> {
 fn open_directory(setting: &str, path: &Path) -> Result<OwnedFd, Trouble> {
     let refuse = |why: &str| {
         Trouble::Problem(format!(
-            "{setting}: {} {why}: nothing is written. Name a file in a directory that belongs to SlurmUser or root, and that nobody else can write",
+            "{setting}: {} {why}: nothing is written. Name a file in a directory that belongs to SlurmUser or root \
+             and that nobody else can write to",
             path.display()
         ))
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match open(path, flags, Mode::empty()) {
         Ok(directory) => directory,
-        Err(Errno::LOOP | Errno::NOTDIR) => return Err(refuse("is no directory, or a symbolic link")),
+        Err(Errno::LOOP | Errno::NOTDIR) => return Err(refuse("is not a directory, or is a symbolic link")),
         Err(error) => return Err(Trouble::of(setting, path, error)),
     };
     let about = fstat(&directory).map_err(|error| Trouble::of(setting, path, error))?;
     match foreign(about.st_uid, about.st_mode) {
         None => Ok(directory),
-        Some(Foreign::Owner(uid)) => Err(refuse(&format!("belongs to the user with the number {uid}"))),
-        Some(Foreign::Writers) => Err(refuse("can be written by its group or by everybody")),
+        Some(Foreign::Owner(uid)) => Err(refuse(&format!("belongs to the user with UID {uid}"))),
+        Some(Foreign::Writers) => Err(refuse("is writable by its group or by everybody")),
     }
 }
 
@@ -134,7 +135,7 @@ fn place_of<'p>(setting: &str, path: &'p Path) -> Result<(OwnedFd, &'p OsStr), T
     match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(there) if FileType::from_raw_mode(there.st_mode) != FileType::RegularFile => {
             Err(Trouble::Problem(format!(
-                "{setting}: {} is there and no file: nothing is written. Take it away, or name another path",
+                "{setting}: {} exists and is not a regular file: nothing is written. Remove it, or name another path",
                 path.display()
             )))
         }
@@ -154,7 +155,7 @@ pub fn take_away(setting: &str, path: &Path) -> Result<(), Trouble> {
     match unlinkat(&directory, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(Trouble::Problem(format!(
-            "{setting}: cannot take {} away: {error}. Take it away",
+            "{setting}: cannot remove {}: {error}. Remove it yourself",
             path.display()
         ))),
     }
@@ -209,7 +210,8 @@ fn fill<S: Fn() -> bool>(
     if let Some(group) = readers.group {
         fchown(&file, None, Some(Gid::from_raw(group))).map_err(|error| match error {
             Errno::PERM => Trouble::Problem(format!(
-                "{setting}: cannot give {} to the group with the number {group}: nothing is written. Make SlurmUser a member of SnapshotGroup",
+                "{setting}: cannot give {} to the group with GID {group}: nothing is written. Make SlurmUser a \
+                 member of SnapshotGroup",
                 path.display()
             )),
             other => Trouble::of(setting, path, other),

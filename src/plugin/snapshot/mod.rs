@@ -161,9 +161,8 @@ impl Plugin {
         let host = unlocked.host();
         if let Err(kind) = self.snapshots.begin(now) {
             if let Some((kind, path)) = kind.and_then(|kind| Some((kind, kind.path(settings)?))) {
-                let text = format!(
-                    "{kind}: {path} is still being written since the last time: look after the file system"
-                );
+                let text =
+                    format!("{kind}: the previous write of {path} has not finished: check the file system");
                 self.snapshots.note(kind, Some(Complaint::Error(text)), settings);
             }
             return;
@@ -186,7 +185,7 @@ impl Plugin {
                     ended.0.state.lock().at = Some(kind);
                     let complaint = guard(
                         || write(&mut unlocked),
-                        || Some(Complaint::Error(format!("{kind}: the plugin failed: see the line before"))),
+                        || Some(Complaint::Error(format!("{kind}: the plugin failed: see the line above"))),
                     );
                     if !stops() {
                         ended.0.note(kind, complaint, &settings);
@@ -209,9 +208,7 @@ impl Plugin {
             }
         };
         if let Err(problem) = spawn(host, "snapshot", job) {
-            error!(
-                "Snapshot: cannot start a thread: {problem}. Raise the limit on tasks of slurmctld's service"
-            );
+            error!("Snapshot: cannot start a thread: {problem}. Raise the task limit of slurmctld's service");
         }
     }
 }
@@ -219,7 +216,7 @@ impl Plugin {
 /// `PrivateData` hides what everybody could read in the file. One that was written before is taken away.
 fn contradiction(hidden: &str, path: &Path) -> String {
     let left = match take_away(SnapshotFile::Snapshot.name(), path) {
-        Err(Trouble::Problem(text)) => format!(". The file of before stays: {text}"),
+        Err(Trouble::Problem(text)) => format!(". The earlier file remains: {text}"),
         _ => String::new(),
     };
     format!(
@@ -263,12 +260,14 @@ fn write(
         Some((_, Ok(Some(group)))) => Some(group),
         Some((name, Ok(None))) => {
             return Some(Complaint::Warning(format!(
-                "Snapshot: there is no Unix group of the name SnapshotGroup={name}: nothing is written. Correct the name, or create it"
+                "Snapshot: no Unix group has the name SnapshotGroup={name}: nothing is written. Correct the name, \
+                 or create the group"
             )))
         }
         Some((name, Err(problem))) => {
             return Some(Complaint::Warning(format!(
-                "Snapshot: cannot look up the Unix group SnapshotGroup={name}: {problem}. Nothing is written: look after the name service of this host"
+                "Snapshot: cannot look up the Unix group SnapshotGroup={name}: {problem}. Nothing is written: \
+                 check the name service of this host"
             )))
         }
     };

@@ -42,20 +42,20 @@ pub fn write(gathered: &Gathered, settings: &Settings, out: &mut dyn Write) -> i
 }
 
 fn about(gathered: &Gathered, withheld: usize, shows_partitions: bool, shows_size: bool) -> About {
-    const WHY: &str = "This is the file for everybody: it has no jobs.";
+    const WHY: &str = "This is the public file: it has no jobs.";
     let mut about = records::about(gathered);
     "public".clone_into(&mut about.source);
     about.withheld = u32::try_from(withheld).unwrap_or(u32::MAX);
     about.partial_tree = true;
     about.lack_queue("not_asked", WHY);
     if !shows_partitions {
-        about.hidden.push("Partitions are not told: PrivateData hides them.".to_owned());
+        about.hidden.push("Partitions are left out: PrivateData hides them.".to_owned());
     }
     if !shows_size {
         (about.cpus, about.nodes) = (0, 0);
         about
             .hidden
-            .push("The size of the cluster is not told: PrivateData hides partitions and nodes.".to_owned());
+            .push("The size of the cluster is left out: PrivateData hides partitions and nodes.".to_owned());
     }
     about
 }

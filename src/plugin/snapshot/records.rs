@@ -55,13 +55,13 @@ pub(super) fn about(gathered: &Gathered) -> About {
     let mut hidden = Vec::new();
     if !host.verified {
         hidden.push(
-            "Reservations, wckeys, Unix groups, temporary disk and the cluster's name are not told: this release of Slurm is newer than \
-             the plugin knows."
+            "Reservations, wckeys, Unix groups, temporary disk and the cluster's name are left out: this Slurm \
+             release is newer than the plugin knows."
                 .to_owned(),
         );
     }
     if !gathered.has_partitions {
-        hidden.push("Partitions are not told: this release of Slurm does not offer them.".to_owned());
+        hidden.push("Partitions are left out: this Slurm release does not provide them.".to_owned());
     }
     About {
         time: *time,

@@ -163,7 +163,7 @@ fn what_is_left_of_removed_books_goes_after_a_half_life() -> HostResult<()> {
     cycle_at(&mut host, NOW + 300)?;
     host.save()?;
     let log = host.quit()?;
-    assert_eq!(log.matches("starts empty").count(), 2, "{log}");
+    assert_eq!(log.matches("starts without usage").count(), 2, "{log}");
     let used = lives.sums().used(3)[0];
     "# nothing\n".clone_into(&mut lives.settings);
     // In another process, as every reconfigure from 23.11 on.
@@ -187,6 +187,6 @@ fn what_is_left_of_removed_books_goes_after_a_half_life() -> HostResult<()> {
     BOOKS.clone_into(&mut lives.settings);
     let host = lives.start(NOW + 4300, &jobs)?;
     let log = host.quit()?;
-    assert_eq!(log.matches("starts empty").count(), 2, "{log}");
+    assert_eq!(log.matches("starts without usage").count(), 2, "{log}");
     Ok(())
 }

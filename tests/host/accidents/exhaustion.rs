@@ -81,7 +81,7 @@ fn without_a_thread_new_jobs_have_priorities_and_usage_is_charged_at_the_end_of_
     host.init_without_thread()?;
     let log = host.log();
     let line = "cannot start the decay thread: Resource temporarily unavailable";
-    assert!(log.contains(line) && log.contains("raise the limit on tasks"), "{log}");
+    assert!(log.contains(line) && log.contains("raise the task limit"), "{log}");
     assert!(!host.threads()?.iter().any(|name| name == "decay"));
     assert_eq!(host.set_priority(2)?, 1000, "the only user that waits has everything");
     host.advance(300)?;

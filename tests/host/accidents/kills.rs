@@ -60,7 +60,7 @@ fn a_second_kill_before_anything_is_saved_changes_nothing() -> HostResult<()> {
         if start == 0 {
             life.save()?;
         }
-        let told = format!("running jobs are charged from {lost} s before the last cycle on");
+        let told = format!("running jobs are charged from {lost} s before the last calculation on");
         assert_eq!(life.log().contains(&told), start > 0, "started at {start}: {}", life.log());
         for seconds in [300, 600] {
             cycle_at(&mut life, now + seconds)?;

@@ -17,7 +17,7 @@ fn a_negative_or_absurd_time_is_put_aside_where_stock_turns_usage_into_nothing()
         host.init()?;
         let log = host.log();
         assert_eq!(log.lines().filter(|line| line.contains("error: priority/")).count(), 1, "{log}");
-        assert!(log.contains(&format!("says {wrong} where")) && log.contains(".damaged"), "{log}");
+        assert!(log.contains(&format!("has {wrong} where")) && log.contains(".damaged"), "{log}");
         assert_eq!(usage(&mut host, 3)?, 1e6, "{wrong}");
         assert_eq!(host.saved_times()?, (NOW, NOW), "{wrong}");
         host.quit()?;

@@ -188,7 +188,7 @@ fn jobs_that_are_evaluated_when_they_are_written_have_their_points() -> HostResu
 /// Jobs at priority 1 because of their points are counted, once until there are none or a reconfigure.
 #[test]
 fn jobs_whose_order_is_lost_are_counted() -> HostResult<()> {
-    const TEXT: &str = "have a priority of 1 because their points take more than the rest gives";
+    const TEXT: &str = "have priority 1, because their negative points exceed the rest of their priority";
     let jobs: Vec<Job> = (1..=5).map(|id| job(id, if id <= 3 { JOHN } else { PAUL })).collect();
     let mut host = loaded(&of_john(-1000), &jobs)?;
     host.cycle()?;

@@ -122,7 +122,7 @@ fn what_everybody_could_read_and_cannot_be_taken_away_is_named() -> HostResult<(
     fs::create_dir(rig.path())?;
     rig.host.configure(&Conf::new().private_data(constants::PRIVATE_DATA_JOBS))?;
     rig.cycle_after(300)?;
-    rig.expect("The file of before stays: Snapshot: ");
+    rig.expect("The earlier file remains: Snapshot: ");
     rig.host.quit().map(drop)
 }
 
@@ -160,7 +160,7 @@ fn a_directory_that_others_can_write_is_refused() -> HostResult<()> {
                 fs::set_permissions(&directory, Permissions::from_mode(mode))?;
                 Ok(directory.join("s").display().to_string())
             },
-            "open can be written by its group or by everybody: nothing is written",
+            "open is writable by its group or by everybody: nothing is written",
         )?;
     }
     Ok(())
@@ -179,7 +179,7 @@ fn a_directory_of_another_user_is_refused() -> HostResult<()> {
             std::os::unix::fs::chown(&directory, Some(12_345), None)?;
             Ok(directory.join("s").display().to_string())
         },
-        "theirs belongs to the user with the number 12345: nothing is written",
+        "theirs belongs to the user with UID 12345: nothing is written",
     )
 }
 
@@ -191,14 +191,14 @@ fn symbolic_links_and_what_is_no_file_are_refused() -> HostResult<()> {
             symlink("real", rig.directory.path().join("link"))?;
             Ok(rig.directory.path().join("link/s").display().to_string())
         },
-        "link is no directory, or a symbolic link: nothing is written",
+        "link is not a directory, or is a symbolic link: nothing is written",
     )?;
     refused(
         |rig| {
             fs::write(rig.directory.path().join("file"), "mine")?;
             Ok(rig.directory.path().join("file/s").display().to_string())
         },
-        "file is no directory, or a symbolic link: nothing is written",
+        "file is not a directory, or is a symbolic link: nothing is written",
     )?;
     refused(
         |rig| {
@@ -206,14 +206,14 @@ fn symbolic_links_and_what_is_no_file_are_refused() -> HostResult<()> {
             symlink("elsewhere", rig.directory.path().join("s"))?;
             Ok(rig.directory.path().join("s").display().to_string())
         },
-        "s is there and no file: nothing is written",
+        "s exists and is not a regular file: nothing is written",
     )?;
     refused(
         |rig| {
             fs::create_dir(rig.directory.path().join("s"))?;
             Ok(rig.directory.path().join("s").display().to_string())
         },
-        "s is there and no file: nothing is written",
+        "s exists and is not a regular file: nothing is written",
     )?;
     refused(
         |rig| Ok(rig.directory.path().join("none/s").display().to_string()),
@@ -327,7 +327,7 @@ fn neither_a_cycle_nor_a_stop_waits_for_a_file_system_that_does_not_answer() -> 
     rig.cycle_after(300)?;
     rig.cycle_after(300)?;
     assert!(rig.host.dump_job(1)?.priority > before, "cycles go on");
-    rig.expect("is still being written since the last time");
+    rig.expect("has not finished: check the file system");
     assert_eq!(said(&rig.host.log()).len(), 1);
     let begin = std::time::Instant::now();
     rig.host.fini()?;

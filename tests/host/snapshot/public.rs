@@ -140,7 +140,7 @@ fn it_is_written_without_the_other_and_where_that_is_refused() -> HostResult<()>
     assert_eq!(found.len(), 3, "{log}");
     assert!(
         found[1].contains("SnapshotPublic: ")
-            && found[1].contains("can be written by its group or by everybody"),
+            && found[1].contains("is writable by its group or by everybody"),
         "{log}"
     );
     Ok(())

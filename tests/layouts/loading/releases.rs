@@ -129,7 +129,7 @@ fn contradictions_are_refused_and_named() {
     let mut without = slurmctld(38, version);
     without.functions.retain(|name| *name != "priority_g_calc_fs_factor");
     for (process, message) in [
-        (slurmctld(39, version), "the process says Slurm 22.05.8, but its library has API 39"),
+        (slurmctld(39, version), "the process says that it is Slurm 22.05.8, but its library has API 39"),
         (with("priority_g_recover"), "but it has priority_g_recover"),
         (with("part_list_to_xstr"), "but it has part_list_to_xstr"),
         (without, "but it lacks priority_g_calc_fs_factor"),
@@ -172,7 +172,7 @@ fn every_landmark_counts_in_the_release_at_which_it_comes_or_goes() {
 #[test]
 fn a_program_with_names_of_slurmctlds_is_told_that_it_is_not_slurmctld() {
     let advice = [
-        "test24.1.prog has names of slurmctld's, but is another program",
+        "test24.1.prog has symbols of slurmctld, but is another program",
         "Give this program a slurm.conf with PriorityType=priority/multifactor",
     ];
     let program = |version, api| Process {
@@ -215,12 +215,12 @@ fn before_any_plugin_is_loaded_one_beside_the_library_tells_the_release() {
     let stale = vec![("priority/basic", release(24, 5, 8))];
     assert_refused(
         &Process { loaded: vec![], beside: stale.clone(), ..process.clone() },
-        &["the process says Slurm 24.05.8, but its library has API 42"],
+        &["the process says that it is Slurm 24.05.8, but its library has API 42"],
     );
     assert_serves(&Process { beside: stale, ..process.clone() }, version);
     assert_refused(
         &Process { loaded: vec![], ..process },
-        &["cannot tell the running Slurm release (API 42)", "this file supports 20.11 to 26.05"],
+        &["cannot tell which Slurm release is running (API 42)", "this file supports 20.11 to 26.05"],
     );
 }
 
@@ -232,7 +232,7 @@ fn a_slurmctld_that_holds_libslurm_itself_is_served() {
     let other = Process { one_piece: true, ..slurmctld(57, release(32, 5, 0)) };
     assert_refused(&other, &["Slurm 32.05.0 is not supported"]);
     let mixed = Process { one_piece: true, ..slurmctld(43, version) };
-    assert_refused(&mixed, &["the process says Slurm 25.11.7, but its library has API 43"]);
+    assert_refused(&mixed, &["the process says that it is Slurm 25.11.7, but its library has API 43"]);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use slurm_releases::{cluster, in_prefixes, pretending_plugin, skip, Suite, BOOKW
 use slurm_testcluster::{Cluster, Job, Release};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-const LEFT_OUT: &str = "This calculation of priorities is left out";
-const PASSIVE: &str = "Until slurmctld starts again the plugin is passive";
+const LEFT_OUT: &str = "This calculation of priorities is skipped";
+const PASSIVE: &str = "The plugin is passive until slurmctld starts again";
 
 /// A cluster with the plugin that can pretend, told so by a variable.
 fn pretending(release: &Release, variable: &str, value: &str) -> slurm_testcluster::Builder {
@@ -180,7 +180,7 @@ fn a_newer_micro_release_of_a_known_series_works_and_one_line_says_so() {
         cluster.wait_cycle().unwrap();
         let entries = cluster.sprio_rows().unwrap();
         assert_eq!(entries.iter().filter(|entry| entry.text("JOBID") == job).count(), 2, "{entries:?}");
-        let one = cluster.log().matches("jobs in several partitions or QOS have one priority").count();
+        let one = cluster.log().matches("a job in several partitions or QOS has one priority").count();
         assert_eq!(one, usize::from((major, minor) < (24, 5)), "{}", cluster.log());
         check_log(&cluster);
     }

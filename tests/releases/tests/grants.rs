@@ -387,7 +387,7 @@ fn what_was_lost_comes_back_from_the_accounting(release: &Release) {
     cluster.wait_cycle().unwrap();
     let log = cluster.log();
     assert!(
-        log.contains("what the accounting has of grants at") && log.contains("is taken, 1 periods"),
+        log.contains("loaded the usage of grants from the accounting as of") && log.contains(", 1 periods"),
         "{log}"
     );
     let used = word(&cluster, "ledger Account physics cpu ", 15);

@@ -57,12 +57,12 @@ fn says_what_holds(release: &Release) {
         });
         found.unwrap_or_else(|error| panic!("{expected:?}: {error:#}\n{}", &cluster.log()[from..]));
     };
-    wait_for(&cluster, 0, &["priority/multifactor2: settings: all are as by default."]);
+    wait_for(&cluster, 0, &["priority/multifactor2: settings: all have their default values."]);
     let steps: [(Option<&str>, &[&str]); 5] = [
         (
             Some("Distribution=strict\n"),
             &[
-                "settings that are not as by default: Distribution=strict. ",
+                "settings that differ from their defaults: Distribution=strict. ",
                 "settings have changed. now: Distribution=strict\n",
             ],
         ),
@@ -73,9 +73,9 @@ fn says_what_holds(release: &Release) {
         (
             Some(""),
             &[
-                "settings: all are as by default. ",
+                "settings: all have their default values. ",
                 "settings have changed. no longer: Distribution=strict\n",
-                "multifactor2.conf has no settings, so what was set there before holds no longer.",
+                "multifactor2.conf has no settings, so settings that were in it are no longer in force.",
             ],
         ),
         (Some("ActiveJobs=pending\n"), &["settings have changed. now: ActiveJobs=pending\n"]),
@@ -83,7 +83,7 @@ fn says_what_holds(release: &Release) {
             None,
             &[
                 "settings have changed. no longer: ActiveJobs=pending\n",
-                "multifactor2.conf is not there, so what was set there before holds no longer.",
+                "multifactor2.conf is not there, so settings that were in it are no longer in force.",
             ],
         ),
     ];

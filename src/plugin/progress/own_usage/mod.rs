@@ -229,7 +229,9 @@ impl OwnUsage {
         if let Some(sums) = &mut state.sums {
             let Ends { jobs, restored, .. } = &mut *ends;
             for book in sums.follow(recipe, jobs.iter_mut().chain(restored)) {
-                info!("Book={book} starts empty: what jobs use in its partitions counts there from now on");
+                info!(
+                    "Book={book} starts without usage: the usage of jobs in its partitions is counted there from now on"
+                );
             }
             ends.since = Some(sums.since());
             ends.recipe.clone_from(recipe);
@@ -337,8 +339,8 @@ impl OwnUsage {
         self.ends.lock().is_unsaved |= written.is_err();
         match (news, written) {
             (Some(News::Fails), Err(problem)) => error!(
-                "cannot save {}: {problem}. The {} is not lost while slurmctld runs; make room or mend the permissions of StateSaveLocation before \
-                 it restarts",
+                "cannot save {}: {problem}. The {} is not lost while slurmctld runs; free space or correct the \
+                 permissions of StateSaveLocation before slurmctld restarts",
                 file.display(),
                 self.purpose.words()
             ),
@@ -376,8 +378,8 @@ impl OwnUsage {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| "it is not text".to_owned()),
             Err(problem) if problem.kind() == io::ErrorKind::NotFound => {
                 let from = match self.purpose {
-                    Purpose::Settings => "is counted from the last cycle on",
-                    Purpose::Tree => "begins with RawUsage, in the current window",
+                    Purpose::Settings => "is counted from the last calculation on",
+                    Purpose::Tree => "starts with RawUsage, in the current window",
                 };
                 info!("no {} to recover: {} {from}", file.display(), self.purpose.words());
                 return None;
@@ -388,8 +390,8 @@ impl OwnUsage {
             Ok(found) => Some(found),
             Err(problem) => {
                 error!(
-                    "cannot use {}: {problem}: {}. In it was {}, which begins anew. Find out what damages files there: a disk that is full or fails, \
-                     another program",
+                    "cannot use {}: {problem}; {}. It had the {}, which starts anew. Find out what damages files \
+                     there: a full or failing disk, or another program",
                     file.display(),
                     state_file::put_aside_in_words(file),
                     self.purpose.words()

@@ -60,8 +60,9 @@ impl Plugin {
         }
         if standing.has_parent_users_under_root() {
             info!(
-                "users with Fairshare=parent directly below the root each get all tickets and always have \
-                 fair-share 1.0: give them their own shares, or move them into an account"
+                "users with Fairshare=parent and no account with shares above them draw on the tickets of the \
+                 whole cluster: without ParentUsers=split, each gets all of them and always has fair-share 1.0. \
+                 Give these users shares, or move them into an account with shares"
             );
         }
         drop(origins);

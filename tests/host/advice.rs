@@ -42,7 +42,7 @@ fn a_tres_that_the_cluster_lacks_is_named_once() -> HostResult<()> {
 
 #[test]
 fn users_who_draw_on_all_tickets_are_said_to() -> HostResult<()> {
-    const TEXT: &str = "users with Fairshare=parent directly below the root each get all tickets";
+    const TEXT: &str = "users with Fairshare=parent and no account with shares above them draw on the tickets of the whole cluster";
     let dave = |shares: u32| {
         let dave = Association::new(9_u32).parent(1_u32).account("root").user("dave").uid(1009_u32);
         move |host: &mut Host| host.associations(&[dave.shares(shares)]).map(drop)

@@ -342,7 +342,7 @@ pub fn load_settings(
         match kept::read(file) {
             Ok(settings) => settings.into_iter().for_each(|settings| keeper.remember(settings)),
             Err(damage) => {
-                error!("{damage}. It is ignored, and will be rewritten once the settings are valid")
+                error!("{damage}. It is ignored, and will be rewritten once the settings are valid");
             }
         }
     }

@@ -94,7 +94,7 @@ fn the_file_beside_slurm_conf_is_checked_with_what_stands_in_slurm_conf() {
     let replaced = ["replaces the value of PriorityParameters", "multifactor2.conf: slurmctld will take"];
     place.assert_checked(&[], 2, &replaced);
     place.write("more.conf", "PriorityParameters=ActiveJobs=all\n");
-    place.assert_checked(&[], 2, &["wrong: PriorityParameters: ActiveJobs=all: allowed"]);
+    place.assert_checked(&[], 2, &["wrong: PriorityParameters: ActiveJobs=all: must be"]);
     fs::remove_file(place.path("slurm.conf")).unwrap();
     let no_conf = "not looked at: ";
     place.assert_checked(&[], 0, &["multifactor2.conf: slurmctld will take these settings", no_conf]);

@@ -371,7 +371,10 @@ fn names_that_nothing_has_are_said_once() -> HostResult<()> {
     host.cycle()?;
     host.cycle()?;
     let log = host.quit()?;
-    for said in ["Book=one Partitions=nowhere: there is none", "Book=one Shares=nobody: there is none"] {
+    for said in [
+        "Book=one Partitions=nowhere: this name does not exist",
+        "Book=one Shares=nobody: this name does not exist",
+    ] {
         assert_eq!(log.matches(said).count(), 1, "{said}: {log}");
     }
     assert_eq!(log.matches("this name does not exist").count(), 2, "{log}");

@@ -101,7 +101,7 @@ fn no_settings_at_all_are_good_ones() -> HostResult<()> {
     host.init()?;
     assert!(!held_jobs_count(&mut host)?);
     let log = host.quit()?;
-    assert!(log.contains("stay in force (all as by default)"), "{log}");
+    assert!(log.contains("stay in force (all defaults)"), "{log}");
     Ok(())
 }
 

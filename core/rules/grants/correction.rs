@@ -252,7 +252,7 @@ mod tests {
             ("User u cpu - - UTC 2027-01-01 month -".to_owned(), 1),
             Compared { counted: 0, accounted: 0 },
         );
-        assert!(because(&mut ledger, &other).contains("not there"));
+        assert!(because(&mut ledger, &other).contains("does not exist"));
         assert_eq!(ledger.correct(&good), Ok(1));
     }
 

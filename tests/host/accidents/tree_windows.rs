@@ -270,7 +270,7 @@ fn what_cannot_be_read_is_put_aside() -> HostResult<()> {
     cycle_at(&mut host, NOW + 200)?;
     assert_eq!(of(&with, ALICE), [200.0 * CPUS]);
     let log = host.quit()?;
-    assert!(log.contains("In it was usage for TreeUsage=window, which begins anew."), "{log}");
+    assert!(log.contains("It had the usage for TreeUsage=window, which starts anew."), "{log}");
     assert!(with.file("multifactor2_tree.damaged").exists());
     Ok(())
 }

@@ -68,7 +68,7 @@ fn a_group_gets_it_by_name_or_number_and_an_unknown_one_does_not() -> HostResult
     rig.change(&format!("Snapshot={}\nSnapshotMode=0640\nSnapshotGroup=no_such_group\n", path.display()))?;
     for _ in 0..3 {
         rig.cycle_after(300)?;
-        rig.expect("there is no Unix group of the name SnapshotGroup=no_such_group: nothing is written");
+        rig.expect("no Unix group has the name SnapshotGroup=no_such_group: nothing is written");
         rig.settle();
     }
     assert_eq!(rig.files(), Vec::<String>::new());

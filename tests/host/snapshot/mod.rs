@@ -117,7 +117,7 @@ fn taken(path: &Path) -> Option<Snapshot> {
 fn said(log: &str) -> Vec<&str> {
     // The lines with the settings in force name it as well.
     let is_of_settings =
-        |line: &str| ["settings that are", "settings have"].iter().any(|of| line.contains(of));
+        |line: &str| ["settings that differ", "settings have"].iter().any(|of| line.contains(of));
     log.lines().filter(|line| line.contains("Snapshot") && !is_of_settings(line)).collect()
 }
 

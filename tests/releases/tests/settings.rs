@@ -83,7 +83,7 @@ fn says_what_holds(release: &Release) {
             None,
             &[
                 "settings have changed. no longer: ActiveJobs=pending\n",
-                "multifactor2.conf is not there, so settings that were in it are no longer in force.",
+                "multifactor2.conf does not exist, so settings that were in it are no longer in force.",
             ],
         ),
     ];

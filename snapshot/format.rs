@@ -9,9 +9,10 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use crate::record::{By, Record};
 use crate::records::{
-    About, Association, Book, BookAssociation, By, Entry, Grant, Group, Job, Parameter, Partition, Qos,
-    Record, Running, Setting, TreeWindow, Tres, Usage, Window,
+    About, Association, Book, BookAssociation, Entry, Grant, Group, Job, Parameter, Partition, Qos, Running,
+    Setting, TreeWindow, Tres, Usage, Window,
 };
 use crate::Snapshot;
 

@@ -7,6 +7,7 @@
 //! is unknown is `None` or left out; nothing here is guessed.
 
 pub mod format;
+mod record;
 pub mod records;
 
 use std::collections::BTreeMap;

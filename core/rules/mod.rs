@@ -14,6 +14,7 @@ mod lines_of_file;
 pub mod measures;
 pub mod minimum;
 pub mod raw_usage;
+pub mod rule_history;
 pub mod sums;
 pub mod sums_file;
 pub mod tally;

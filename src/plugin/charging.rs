@@ -23,12 +23,13 @@ use multifactor2_core::decay::RunDecay;
 use multifactor2_core::rules::charge::{
     released_before_restart, Amounts, Elapsed, Period, Rates, END_CHARGED,
 };
-use multifactor2_core::rules::charge_rules::{ChargeFactors, RulesWithin};
+use multifactor2_core::rules::charge_rules::ChargeFactors;
 use multifactor2_core::rules::ended::RawCharge;
 use multifactor2_core::rules::given_back::GivenBack;
 use multifactor2_core::rules::interrupted::{Ending, Interrupted};
 use multifactor2_core::rules::ledger::Ledger;
 use multifactor2_core::rules::minimum::{ended_within, Run};
+use multifactor2_core::rules::rule_history::RulesWithin;
 
 /// Whether a cycle charges a job: it holds resources and accounting knows it.
 ///

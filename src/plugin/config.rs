@@ -21,8 +21,9 @@ use multifactor2_core::evaluator::FactorConfig;
 use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights};
 use multifactor2_core::policy::points::{Needs, Points};
 use multifactor2_core::policy::pools::{Measure, Pools};
-use multifactor2_core::rules::charge_rules::{ChargeRules, RuleHistory};
+use multifactor2_core::rules::charge_rules::ChargeRules;
 use multifactor2_core::rules::grants::Sequences;
+use multifactor2_core::rules::rule_history::RuleHistory;
 use multifactor2_core::settings::advice::Beside;
 use multifactor2_core::settings::{
     kept, ActiveJobs, Enforced, Errors, FileFound, Loaded, Outcome, Settings, SettingsKeeper,

@@ -235,7 +235,7 @@ fn an_association_that_is_there_twice_is_told_and_stops_nothing() {
         slurmctld.advance(300);
         slurmctld.cycle();
         assert_eq!(job.get::<u32>("priority"), 250);
-        assert_eq!(count(slurmctld, "the association 4 is there twice"), 1, "{}", slurmctld.log());
+        assert_eq!(count(slurmctld, "the association 4 exists twice"), 1, "{}", slurmctld.log());
         end(slurmctld);
     });
 }

@@ -14,8 +14,9 @@ use multifactor2_core::policy::points::{
 use multifactor2_core::policy::pools::{
     comment_tickets, order, JobNames, Measure, Names, Pools, SizeFacts, WaitingJob, Who,
 };
-use multifactor2_core::rules::charge_rules::{ChargeFactors, ChargeRules, RuleHistory};
+use multifactor2_core::rules::charge_rules::{ChargeFactors, ChargeRules};
 use multifactor2_core::rules::minimum;
+use multifactor2_core::rules::rule_history::RuleHistory;
 use multifactor2_core::rules::sums::{columns, Cycle, Recipe, Sums};
 use multifactor2_core::rules::tally::{Tally, TallyPlace};
 use multifactor2_core::rules::windows::{enter, usage, Windows};

@@ -293,7 +293,7 @@ fn books_come_and_go(cluster: &Cluster) {
         }
     }
     let log = cluster.log();
-    assert_eq!(log.matches("Book=four starts empty").count(), 1, "{log}");
+    assert_eq!(log.matches("Book=four starts without usage").count(), 1, "{log}");
     policies::change(cluster, &[ONE, TWO, THREE].concat()).unwrap();
     let back = |cluster: &Cluster| {
         let books = Books::read(cluster);

@@ -102,7 +102,7 @@ fn says_what_holds(release: &Release) {
     wait_for(
         &cluster,
         from,
-        &["by default: Distribution=standing. ", "settings have changed. now: Distribution=standing\n"],
+        &["their defaults: Distribution=standing. ", "settings have changed. now: Distribution=standing\n"],
     );
 }
 

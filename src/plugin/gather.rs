@@ -93,6 +93,24 @@ impl Gathered {
         }
     }
 
+    /// The place of a job's association, which mostly is that of the job before.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a part of the loop
+    fn place_of<V: Levels<Assoc: Open>>(
+        &mut self,
+        standing: &Standing,
+        lock: &AssocLock<'_, V>,
+        job: Job<'_>,
+    ) -> AssocPlace {
+        let named = job.named_association();
+        let place = match self.last {
+            Some((last, place)) if last == named => place,
+            _ => standing.place(self.drafts.waiting_mut(), lock, job),
+        };
+        self.last = Some((named, place));
+        place
+    }
+
     /// Reads a plain job whose facts are these.
     #[inline]
     fn read_plain<V: Levels<Assoc: Open, Qos: Open>>(
@@ -104,13 +122,8 @@ impl Gathered {
     ) {
         attempt(|| {
             faults::point("draft");
+            let place = self.place_of(standing, lock, job);
             let waiting = self.drafts.waiting_mut();
-            let named = job.named_association();
-            let place = match self.last {
-                Some((last, place)) if last == named => place,
-                _ => standing.place(waiting, lock, job),
-            };
-            self.last = Some((named, place));
             if !waiting.is_noted(place, BookSet::DEFAULT)
                 && waits(evaluator.config, job, evaluator.core.now, false).is_some()
             {
@@ -135,13 +148,8 @@ impl Gathered {
         }
         attempt(|| {
             faults::point("draft");
+            let place = self.place_of(standing, lock, job);
             let waiting = self.drafts.waiting_mut();
-            let named = job.named_association();
-            let place = match self.last {
-                Some((last, place)) if last == named => place,
-                _ => standing.place(waiting, lock, job),
-            };
-            self.last = Some((named, place));
             let asks = self.queues.is_some() || !waiting.is_noted(place, BookSet::DEFAULT);
             let waits =
                 if asks { waits(evaluator.config, job, evaluator.core.now, false) } else { Waits::No };

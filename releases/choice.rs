@@ -322,7 +322,7 @@ mod tests {
         for (micro, candidate) in [(0, None), (0, Some(1)), (0, Some(3)), (1, None)] {
             let text = refusal(&slurmctld(micro, candidate, "26.11.0-0rc2"));
             assert!(text.starts_with(&format!("Slurm 26.11.{micro} is not supported")), "{text}");
-            assert!(text.contains("knows its candidate 26.11.0-0rc2 only"), "{text}");
+            assert!(text.contains("knows only its release candidate 26.11.0-0rc2"), "{text}");
             assert!(text.contains(&format!("Install a slurm-multifactor2 newer than {VERSION}")), "{text}");
             assert!(!text.contains("MULTIFACTOR2_CANDIDATE"), "{text}");
         }

@@ -111,7 +111,7 @@ fn the_table_s_candidate_is_served_to_who_asks_for_it_by_name_and_its_release_to
         let text = format!("Slurm {} is not supported", group.first);
         assert_refused(
             &process(&called, Some(&name)),
-            &[&text, &newer, &format!("its candidate {name} only")],
+            &[&text, &newer, &format!("only its release candidate {name}")],
         );
     }
     let sshare = Process { functions: vec![], ..process(&name, None) };

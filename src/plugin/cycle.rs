@@ -286,8 +286,7 @@ impl Plugin {
         drop(lock);
         let Some(mut queues) = queues else { return };
         explain::changes(queues.changes());
-        let waiting = drafts.waiting();
-        let nodes: Vec<_> = waiting.places().map(|place| standing.node_at(waiting, place)).collect();
+        let nodes = standing.nodes(drafts.waiting());
         queues.find(|place| nodes.get(place.index()).copied().flatten());
         let ground = standing.ground();
         // Submissions need not wait: the pools of the last cycle answer, where they have the same associations and lines.

@@ -29,14 +29,14 @@ impl<'k> KnownOnce<'k> {
     /// That of an association, and of a job there in a book with these tickets.
     #[inline]
     pub fn of(&self, association: AssocPlace, of: (BookAt, Option<JobTickets>)) -> Option<(f64, f64)> {
-        match of {
-            (BookAt::DEFAULT, None) => self.plain(association),
-            (BookAt::DEFAULT, Some(tickets)) if self.pools.is_some() && association != AssocPlace::NONE => {
+        match (of, self.pools) {
+            ((BookAt::DEFAULT, None), _) => self.plain(association),
+            ((BookAt::DEFAULT, Some(tickets)), Some(pools)) if association != AssocPlace::NONE => {
                 let (of_association, _) = self.plain(association)?;
-                let factor = self.pools.map_or(0.0, |pools| pools.factor(tickets));
-                Some((of_association, weighted_fair_share(factor, self.drafts.fair_share_weight())))
+                let weight = self.drafts.fair_share_weight();
+                Some((of_association, weighted_fair_share(pools.factor(tickets), weight)))
             }
-            of => self.drafts.known(self.standing, association, of),
+            (of, _) => self.drafts.known(self.standing, association, of),
         }
     }
 

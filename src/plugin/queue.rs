@@ -286,11 +286,7 @@ impl Queues {
         let Some(queue) = self.by_book.first_mut() else { return };
         let queued = match drafted {
             Drafted::Priority { nice, age } if queue.reader.reads_nothing() => {
-                let id = job.get(|job| job.job_id);
-                let leader = job.het_leader().filter(|leader| *leader != id);
-                let role = if waits { Role::Waits } else { Role::Idle };
-                let (order, extra) = (order(nice, age), Extra::default());
-                Some((place, QueuedJob { id, leader, node: None, extra, role, order, size: 1.0 }))
+                Some((place, queued_job(job, (nice, age), waits, (Extra::default(), 1.0))))
             }
             drafted => {
                 let book = (&*self.lines, &ClosedPartitions::default(), BookAt::DEFAULT);
@@ -372,6 +368,30 @@ struct ClosedQueue {
     jobs: Vec<(AssocPlace, QueuedJob)>,
 }
 
+/// A job as the pools take it, whose association is to be found yet.
+#[inline]
+fn queued_job<A: Open>(
+    job: Job<'_, A>,
+    (nice, age): (u32, Option<u32>),
+    waits: bool,
+    (extra, size): (Extra, f64),
+) -> QueuedJob {
+    let id = job.get(|job| job.job_id);
+    QueuedJob {
+        id,
+        leader: job.het_leader().filter(|leader| *leader != id),
+        node: None,
+        extra,
+        role: match (job.state().is_pending(), waits) {
+            (true, true) => Role::Waits,
+            (true, false) => Role::Idle,
+            (false, _) => Role::Runs,
+        },
+        order: order(nice, age),
+        size,
+    }
+}
+
 /// Of one book: its jobs, in the order in which they were read.
 #[derive(Debug)]
 struct BookQueue {
@@ -436,18 +456,9 @@ impl BookQueue {
             Drafted::Nothing => return None,
             Drafted::ToClear => None,
             // One for every draft, whatever happens.
-            Drafted::Priority { nice, age } => attempt(|| QueuedJob {
-                id,
-                leader: job.het_leader().filter(|leader| *leader != id),
-                node: None,
-                extra: self.reader.extra(&mut self.pools, lock, job, book),
-                role: match (job.state().is_pending(), waits) {
-                    (true, true) => Role::Waits,
-                    (true, false) => Role::Idle,
-                    (false, _) => Role::Runs,
-                },
-                order: order(nice, age),
-                size: self.reader.size(job),
+            Drafted::Priority { nice, age } => attempt(|| {
+                let extra = self.reader.extra(&mut self.pools, lock, job, book);
+                queued_job(job, (nice, age), waits, (extra, self.reader.size(job)))
             }),
         };
         let place = if queued.is_some() { place } else { AssocPlace::NONE };

@@ -56,9 +56,7 @@ impl Pools {
     ) -> Vec<JobTickets> {
         let leaders = join_components(jobs);
         // Components come with their leaders.
-        let is_component = |at: usize| {
-            !leaders.is_empty() && leaders.binary_search_by_key(&at, |(component, _)| *component).is_ok()
-        };
+        let is_component = |at: usize| leaders.binary_search_by_key(&at, |(component, _)| *component).is_ok();
         let mut waiting = Vec::with_capacity(jobs.len());
         waiting.extend(jobs.iter().enumerate().filter_map(|(at, job)| {
             let QueuedJob { id, order, size, extra, .. } = *job;

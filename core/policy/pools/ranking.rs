@@ -136,17 +136,9 @@ impl Ranking {
             end += 2 * branch.width;
         }
         // So far a seat has its number among those of its branch.
-        for at in 0..branches.len() + seats.len() {
-            let seat = match at.checked_sub(branches.len()) {
-                None => branches[at].seat,
-                Some(group) => seats[group],
-            };
-            let Branch { begin, width, .. } = branches[seat.branch as usize];
-            let seat = Seat { place: begin + width + seat.place, ..seat };
-            match at.checked_sub(branches.len()) {
-                None => branches[at].seat = seat,
-                Some(group) => seats[group] = seat,
-            }
+        let firsts: Vec<u32> = branches.iter().map(|branch| branch.begin + branch.width).collect();
+        for seat in branches.iter_mut().map(|branch| &mut branch.seat).chain(&mut seats) {
+            seat.place += firsts[seat.branch as usize];
         }
         let best = vec![Best::NONE; end as usize];
         let of_object = by_object(&branches, objects);

@@ -94,9 +94,9 @@ impl Standing {
         config.fair_share.then(|| Queues::begin(host, config, pools, jobs, now)).flatten()
     }
 
-    /// The association at a place in the `waiting` of a cycle.
-    pub fn node_at(&self, waiting: &Waiting, place: AssocPlace) -> Option<Node> {
-        self.found_at(waiting, place).map(|(_, node)| node)
+    /// The associations at all places in the `waiting` of a cycle.
+    pub fn nodes(&self, waiting: &Waiting) -> Vec<Option<Node>> {
+        waiting.places().map(|place| self.found_at(waiting, place).map(|(_, node)| node)).collect()
     }
 
     /// What tickets of single jobs are handed out by, as it is now.

@@ -315,7 +315,7 @@ impl PointsQueue {
         waiting: &Waiting,
         groups: &Arc<Groups>,
     ) {
-        self.nodes = waiting.places().map(|place| standing.node_at(waiting, place)).collect();
+        self.nodes = standing.nodes(waiting);
         let (tree, usage) = standing.usage();
         let (mut qos, mut of_qos) = (Vec::new(), FxHashMap::default());
         if let Some(list) = lock.qos() {

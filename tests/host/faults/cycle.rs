@@ -189,8 +189,9 @@ fn priorities_that_are_given_up_are_counted_as_such() -> HostResult<()> {
     rig.host.init()?;
     rig.arm("write")?;
     rig.cycle_after(300)?;
-    let counts =
-        format!("{WAITING} priorities computed: 0 written, 0 as they were, {WAITING} given up after an internal error");
+    let counts = format!(
+        "{WAITING} priorities computed: 0 written, 0 unchanged, {WAITING} given up after an internal error"
+    );
     assert!(rig.host.log().contains(&counts), "{}", rig.host.log());
     rig.host.quit().map(drop)
 }

@@ -161,3 +161,24 @@ fn assert_all_below(indices: &[u32], end: usize) {
     let highest = indices.iter().copied().max();
     assert!(highest.is_none_or(|highest| (highest as usize) < end), "an index is {end} or above");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values that are zero are passed over.
+    #[test]
+    fn every_value_is_multiplied_whatever_lies_beside_it() {
+        let values = [0.0, 3.0, -0.0, 0.0, -5.0, 1e-290, f64::INFINITY, 0.0, 1.0];
+        let mut fields = [Aligned([0; BYTES]); 9];
+        for (field, value) in fields.iter_mut().zip(values) {
+            // SAFETY: sixteen aligned bytes.
+            unsafe { mf2_ld_set(field.0.as_mut_ptr(), value) };
+        }
+        let array = LongDoubles { first: fields.as_mut_ptr().cast(), count: fields.len(), lock: PhantomData };
+        array.scale(0.75);
+        for (field, before) in fields.iter().zip(values) {
+            assert_eq!(value(&field.0).to_bits(), (before * 0.75).to_bits(), "{before}");
+        }
+    }
+}

@@ -15,7 +15,7 @@ const STEP: usize = 6;
 const REACH: usize = 3;
 /// Records between the first step and the visit, and more.
 const RING: usize = 32;
-const _: () = assert!(STEP * (REACH + 1) < RING);
+const _: () = assert!(STEP * (REACH + 1) < RING && RING.is_power_of_two());
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -161,22 +161,40 @@ impl Touched {
         self.pipeline(records.len(), |at| records[at].address(), |at| Some(records[at]), |_| false, visit);
     }
 
-    /// As [`Touched::walk`] for the records of a list.
+    /// As [`Touched::walk`] for the records of a list. The next element of a list is known only once the one before has been read; that
+    /// takes longest, and visits are made meanwhile.
     pub fn walk_list<'a, L: RecordLayout, A: Open>(
         &self,
         list: List<'a, L, A>,
         mut visit: impl FnMut(Record<'a, L, A>),
     ) {
-        const CHUNK: usize = 256;
-        let mut chunk = Vec::with_capacity(CHUNK);
-        list.for_each_ro(|record| {
-            chunk.push(record);
-            if chunk.len() == CHUNK {
-                self.walk(&chunk, |_, record| visit(record));
-                chunk.clear();
+        let last = STEP * (self.depth() + 1);
+        // What is not there yet, or no more, is none.
+        let mut ring = [None; RING];
+        let mut now = 0_usize;
+        let mut put = |record: Option<Record<'a, L, A>>| {
+            let before = |steps: usize| now.wrapping_sub(steps) % RING;
+            ring[before(0)] = record;
+            if let Some(record) = record {
+                self.lines.fetch(record.address());
             }
-        });
-        self.walk(&chunk, |_, record| visit(record));
+            for path in &self.paths {
+                if let Some(record) = ring[before(STEP * path.pointers.len())] {
+                    path.fetch(record, &|_| false);
+                }
+            }
+            if let Some(record) = ring[before(last)] {
+                visit(record);
+            }
+            now = now.wrapping_add(1);
+        };
+        list.for_each_ro(|record| put(Some(record)));
+        (0..last).for_each(|_| put(None));
+    }
+
+    /// The most pointers that lead to something, one behind the other.
+    fn depth(&self) -> usize {
+        self.paths.iter().map(|path| path.pointers.len()).max().unwrap_or(0)
     }
 
     /// Visits `count` records. Each is fetched where `address` has it, if that is not 0, found `STEP` records later, which may read the
@@ -190,7 +208,7 @@ impl Touched {
         is_live: impl Fn(Record<'_, L, A>) -> bool,
         mut visit: impl FnMut(usize, Record<'a, L, A>),
     ) {
-        let depth = self.paths.iter().map(|path| path.pointers.len()).max().unwrap_or(0);
+        let depth = self.depth();
         let mut ring = [None; RING];
         for now in 0..count + STEP * (depth + 1) {
             // Below 0 it is beyond the end, too.

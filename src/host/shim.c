@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <float.h>
+#include <string.h>
+
 #include "shim.h"
 
 void mf2_call_slurmctld_lock(void (*function)(struct mf2_slurmctld_lock),
@@ -36,12 +39,26 @@ void mf2_ld_add_each(void *field, const double *values, const uint32_t *which, s
 	*(long double *) field = sum;
 }
 
+/* Most TRES are used by few: that is seen without the slow loads and stores of long doubles. */
+static inline int is_zero(const long double *value)
+{
+#if LDBL_MANT_DIG == 64
+	uint64_t significand;
+
+	memcpy(&significand, value, sizeof(significand));
+	return !significand;
+#else
+	return *value == 0;
+#endif
+}
+
 void mf2_ld_scale(void *field, size_t count, double factor)
 {
 	long double *values = field;
 
 	for (size_t i = 0; i < count; i++)
-		values[i] *= factor;
+		if (!is_zero(&values[i]))
+			values[i] *= factor;
 }
 
 /*

@@ -27,8 +27,8 @@ const LOOK: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_secs(150);
 /// Users who have jobs.
 pub const SUBMITTERS: u32 = 100;
-/// The same where settings are measured.
-const MANY_SUBMITTERS: u32 = 1000;
+/// The same where settings are measured, and with 10,000 associations.
+pub const MANY_SUBMITTERS: u32 = 1000;
 /// Users per account.
 const USERS: u32 = 9;
 
@@ -44,9 +44,9 @@ fn tree(associations: u32) -> Accounts {
     })
 }
 
-/// The machine's own Slurm.
-fn with(plugin: &Path) -> Builder {
-    Cluster::builder().plugin(plugin, "priority_multifactor2.so").cycle_seconds(Some(PERIOD))
+/// The machine's own Slurm with the plugin.
+pub fn own(plugin: &Path) -> Builder {
+    Cluster::builder().plugin(plugin, "priority_multifactor2.so")
 }
 
 /// A cluster with so many pending jobs, each with a record of its own; slurmctld has saved its state and stopped.
@@ -147,15 +147,19 @@ impl Side {
 
 /// Measures with and without TRES weights, also an `older` build of the plugin where there is one. `times`: how often each plugin is started; `rounds`: samples per start.
 pub fn live(
-    jobs: u32,
-    associations: u32,
+    builder: Builder,
+    (scene, submitters): (&Scene, u32),
     (plugin, older): (&Path, Option<&Path>),
-    times: usize,
-    rounds: usize,
+    (times, rounds): (usize, usize),
     report: &mut Report,
 ) -> Result<()> {
-    let scene = Scene { jobs, associations, tres: false, heap: "live" };
-    let mut cluster = prepare(with(plugin), &scene, SUBMITTERS)?;
+    let mut cluster = prepare(builder.cycle_seconds(Some(PERIOD)), scene, submitters)?;
+    report.note(format!(
+        "{}, {} associations: Slurm {}, jobs of {submitters} users",
+        scene.heap,
+        scene.associations,
+        cluster.release().version
+    ));
     let installed = cluster.directory().join("plugins/priority_multifactor2.so");
     for tres in [false, true] {
         let scene = Scene { tres, ..scene.clone() };
@@ -164,11 +168,11 @@ pub fn live(
         }
         let (mut stock, mut ours, mut before) = (Side::default(), Side::default(), Side::default());
         for _ in 0..times {
-            stock.measure(&mut cluster, "priority/multifactor", jobs, rounds)?;
-            ours.measure(&mut cluster, "priority/multifactor2", jobs, rounds)?;
+            stock.measure(&mut cluster, "priority/multifactor", scene.jobs, rounds)?;
+            ours.measure(&mut cluster, "priority/multifactor2", scene.jobs, rounds)?;
             if let Some(older) = older {
                 fs::copy(older, &installed)?;
-                before.measure(&mut cluster, "priority/multifactor2", jobs, rounds)?;
+                before.measure(&mut cluster, "priority/multifactor2", scene.jobs, rounds)?;
                 fs::copy(plugin, &installed)?;
             }
         }
@@ -207,7 +211,7 @@ pub fn live_policies(
     report: &mut Report,
 ) -> Result<()> {
     let scene = Scene { jobs, associations: A_THOUSAND_USERS, tres: false, heap: "live" };
-    let mut cluster = prepare(with(plugin), &scene, MANY_SUBMITTERS)?;
+    let mut cluster = prepare(own(plugin).cycle_seconds(Some(PERIOD)), &scene, MANY_SUBMITTERS)?;
     let accounts: Vec<String> = (0..5).map(|account| format!("a{account}")).collect();
     let users: Vec<String> = (0..20).map(|account| format!("u{account}x0")).collect();
     let policies = policies(&accounts, &users);

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
 use slurm_inproc::Plugin;
-use slurm_testcluster::Cluster;
+use slurm_testcluster::Builder;
 
 use slurm_bench::answers::Answers;
 use slurm_bench::report::Report;
@@ -141,10 +141,18 @@ fn measure(arguments: &Arguments) -> Result<()> {
     }
     if arguments.wants(Part::Live) {
         let plugin = Plugin::multifactor2()?.library.context("the plugin has no file")?;
-        let (times, sizes): (_, &[u32]) = if arguments.quick { (1, &[1000]) } else { (2, &[1000, 10_000]) };
-        for associations in sizes {
-            let builds = (plugin.as_path(), arguments.older.as_deref());
-            daemon::live(100_000, *associations, builds, times, rounds.min(8), &mut report)?;
+        let builds = (plugin.as_path(), arguments.older.as_deref());
+        let rounds = (if arguments.quick { 1 } else { 2 }, rounds.min(8));
+        let scene = |associations, heap| Scene { jobs: 100_000, associations, tres: false, heap };
+        let small = (&scene(1000, "live"), daemon::SUBMITTERS);
+        daemon::live(daemon::own(&plugin), small, builds, rounds, &mut report)?;
+        if !arguments.quick {
+            let large = (&scene(10_000, "live"), daemon::MANY_SUBMITTERS);
+            daemon::live(daemon::own(&plugin), large, builds, rounds, &mut report)?;
+            if let Some(newest) = newest()? {
+                let large = (&scene(10_000, "live newest"), daemon::MANY_SUBMITTERS);
+                daemon::live(newest, large, builds, rounds, &mut report)?;
+            }
         }
     }
     if arguments.wants(Part::LivePolicies) {
@@ -162,6 +170,11 @@ fn measure(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// The newest Slurm with the plugin, where this machine can have it.
+fn newest() -> Result<Option<Builder>> {
+    slurm_releases::FORKY.release()?.map(slurm_releases::cluster).transpose()
+}
+
 /// The file of the answers.
 const ANSWERS: &str = "answers.md";
 
@@ -169,11 +182,9 @@ const ANSWERS: &str = "answers.md";
 fn answers(arguments: &Arguments) -> Result<()> {
     let plugin = Plugin::multifactor2()?.library.context("the plugin has no file")?;
     let command = plugin.with_file_name("multifactor2");
-    let own = Cluster::builder().plugin(&plugin, "priority_multifactor2.so");
-    let newest = slurm_releases::FORKY.release()?.map(slurm_releases::cluster).transpose()?;
     let scene = Scene { jobs: 100_000, associations: 10_000, tres: false, heap: "live" };
     let mut answers = Answers::default();
-    for builder in std::iter::once(own).chain(newest) {
+    for builder in std::iter::once(daemon::own(&plugin)).chain(newest()?) {
         answers.measure(builder, &scene, &command, if arguments.quick { 1 } else { 3 })?;
     }
     fs::create_dir_all(&arguments.out)?;

@@ -20,17 +20,17 @@ use crate::samples::{Beside, MeasureRow, Samples, Scene};
 /// Associations, with ten to an account.
 pub const A_THOUSAND_USERS: u32 = 1122;
 
-/// Most that a cycle may cost with settings, as a multiple of one without.
-const GOAL_CYCLE: f64 = 3.0;
-const GOAL_FREE: f64 = 1.2;
-const GOAL_JOB_LOCK: f64 = 1.2;
-/// The same of points.
-const GOAL_POINTS: f64 = 2.0;
-const GOAL_SET: f64 = 1.5;
+/// Most that a cycle should cost with settings, as a multiple of one without.
+const GOAL_FREE: f64 = 1.0;
+const GOAL_DILUTION: f64 = 1.3;
+const GOAL_POOLS: f64 = 1.6;
+const GOAL_POINTS: f64 = 1.6;
+const GOAL_BOOKS: f64 = 1.3;
 
-/// The same of books, and of charging with them.
-const GOAL_BOOKS: f64 = 2.0;
-const GOAL_CHARGING: f64 = 1.5;
+/// The same of the locks, of charging, and of a submission.
+const GOAL_JOB_LOCK: f64 = 1.2;
+const GOAL_CHARGING: f64 = 1.3;
+const GOAL_SET: f64 = 1.5;
 
 /// Three partitions, each with a book of its own, one of these with shares of its own.
 pub const PARTITIONS: [&str; 3] = ["batch", "fast", "debug"];
@@ -72,15 +72,14 @@ pub fn policies(accounts: &[String], users: &[String]) -> Vec<Policy> {
         accounts.join(","),
         users.join(",")
     );
-    let policy = |name, file: &str, goal| Policy { name, file: file.to_owned(), goal, goal_set: None };
-    let points =
-        Policy { goal_set: Some(GOAL_SET), ..policy("points", &points(accounts, users), GOAL_POINTS) };
+    let policy =
+        |name, file: &str, goal| Policy { name, file: file.to_owned(), goal, goal_set: Some(GOAL_SET) };
     vec![
         policy("standing", "Distribution=standing\n", GOAL_FREE),
         policy("strict", "Distribution=strict\n", GOAL_FREE),
-        policy("Dilution=user", "Dilution=user\n", GOAL_CYCLE),
-        policy("tree + O + F", &everything, GOAL_CYCLE),
-        points,
+        policy("Dilution=user", "Dilution=user\n", GOAL_DILUTION),
+        policy("tree + O + F", &everything, GOAL_POOLS),
+        policy("points", &points(accounts, users), GOAL_POINTS),
         policy("3 books", BOOKS, GOAL_BOOKS),
     ]
 }

@@ -49,8 +49,16 @@ pub struct Scene {
     pub associations: u32,
     /// Whether `PriorityWeightTRES` is set.
     pub tres: bool,
-    /// What the heap, or the place of measurement, is: `fresh`, `arrays` (fresh, ids in another order than the list), `scattered`, `live`.
+    /// What the heap, or the place of measurement, is: `fresh`, `arrays` (fresh, ids in another order than the list), `scattered`,
+    /// `live`, `live newest`.
     pub heap: &'static str,
+}
+
+impl Scene {
+    /// Whether jobs lie in the order of memory, as where the processor fetches the next one by itself.
+    pub fn is_in_order(&self) -> bool {
+        self.heap != "scattered"
+    }
 }
 
 /// What ours is compared with.

@@ -103,6 +103,18 @@ impl Counting {
         places.iter().map(|place| Totals::read(&directory.join(format!("profile.{place}")))).collect()
     }
 
+    /// One cycle after some that fill buffers, of a host that has all it needs; then it ends.
+    fn a_cycle(mut self) -> Result<Totals> {
+        self.host.init()?;
+        for _ in 0..3 {
+            next_cycle(&mut self.host)?;
+        }
+        self.host.advance(crate::hosts::PERIOD)?;
+        let cycle = self.next()?;
+        self.host.cycle()?;
+        Ok(self.finish(&[cycle])?[0])
+    }
+
     /// Cycles until nothing is new, and then what is counted: a cycle after the usual time, one at the same time, the list for `sprio`, and
     /// a submission of every job.
     fn pending(&mut self) -> Result<[usize; 4]> {
@@ -164,16 +176,21 @@ fn running(plugin: &Plugin, settings: &str, file: &str) -> Result<Vec<Count>> {
         let scene = Scene { jobs, associations: ASSOCIATIONS, tres: false, heap: "fresh" };
         let mut counting = Counting::start(plugin, file)?;
         fill_running(&mut counting.host, &scene, &PARTITIONS)?;
-        counting.host.init()?;
-        for _ in 0..3 {
-            next_cycle(&mut counting.host)?;
-        }
-        counting.host.advance(crate::hosts::PERIOD)?;
-        let cycle = counting.next()?;
-        counting.host.cycle()?;
-        Ok(counting.finish(&[cycle])?[0])
+        counting.a_cycle()
     };
     Ok(vec![per_job(settings, "cycle, running jobs", (of(RUNNING)?, of(4 * RUNNING)?), 3 * RUNNING)])
+}
+
+/// Of associations, which a cycle decays, reads and shows: what a thousand more cost.
+fn associations(plugin: &Plugin) -> Result<Vec<Count>> {
+    const MORE: u32 = 1000;
+    let of = |associations: u32| -> Result<Totals> {
+        let scene = Scene { jobs: FEW, associations, tres: false, heap: "fresh" };
+        let mut counting = Counting::start(plugin, "")?;
+        fill_pending(&mut counting.host, &scene)?;
+        counting.a_cycle()
+    };
+    Ok(vec![per_job("none", "cycle, per association", (of(ASSOCIATIONS)?, of(ASSOCIATIONS + MORE)?), MORE)])
 }
 
 /// All that is counted, without settings and with each of those that are measured; several at a time.
@@ -186,6 +203,7 @@ pub fn all(plugin: &Plugin) -> Result<Vec<Count>> {
         let pending =
             cases.iter().map(|(name, file, tres)| scope.spawn(move || pending(plugin, name, file, *tres)));
         let mut threads: Vec<_> = pending.collect();
+        threads.push(scope.spawn(|| associations(plugin)));
         threads.push(scope.spawn(|| running(plugin, "none", "")));
         threads.push(scope.spawn(|| running(plugin, charging().name, &charging().file)));
         let results = threads

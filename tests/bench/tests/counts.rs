@@ -70,7 +70,7 @@ impl Committed {
 
 fn text(counts: &[Count], compiler: &str) -> String {
     let mut text = format!(
-        "# Instructions and cache misses per job, as callgrind counts them in Slurm 22.05.8: made by \"make counts\".\n\
+        "# Instructions and cache misses per job, or per association, as callgrind counts them in Slurm 22.05.8: made by \"make counts\".\n\
          # compiler: {compiler}\n"
     );
     for Count { settings, measure, instructions, misses } in counts {
@@ -108,7 +108,7 @@ fn no_job_costs_more_instructions_than_is_committed() -> Result<()> {
             continue;
         }
         let said =
-            format!("more than {slack} times as many instructions per job: {}; {remedy}", worse.join("; "));
+            format!("more than {slack} times as many instructions: {}; {remedy}", worse.join("; "));
         if file.compiler == compiler {
             problems.push(said);
         } else {

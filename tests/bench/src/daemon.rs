@@ -56,7 +56,8 @@ pub fn prepare(builder: Builder, scene: &Scene, submitters: u32) -> Result<Clust
         .set("MaxJobCount", "200000")
         .set("MaxArraySize", "50000")
         .set("MessageTimeout", "60")
-        .set("SchedulerParameters", "defer,sched_interval=3600,bf_interval=3600")
+        // No node registers, so that no job starts. But each is seen by the scheduler, as only then it gains age.
+        .set("SchedulerParameters", "defer,sched_interval=5,bf_interval=3600")
         .set("PriorityDecayHalfLife", "7-0")
         // Per second what PriorityWeightAge=1000 gives in the usual five minutes: as many priorities change.
         .set("PriorityWeightAge", "300000")
@@ -75,7 +76,13 @@ pub fn prepare(builder: Builder, scene: &Scene, submitters: u32) -> Result<Clust
     cluster.wait_for("all jobs", Duration::from_secs(60), |cluster| {
         Ok((cluster.sprio(&["-h"])?.lines().count() >= scene.jobs as usize).then_some(()))
     })?;
+    cluster.wait_for("all jobs to gain age", Duration::from_secs(300), |cluster| {
+        let ages = cluster.sprio(&["-h", "-o", "%A"])?;
+        Ok(ages.lines().all(|age| age.trim() != "0").then_some(()))
+    })?;
     cluster.stop_controller()?;
+    // Then it does not disturb.
+    cluster.set("SchedulerParameters", "defer,sched_interval=3600,bf_interval=3600")?;
     copy(&cluster.directory().join("state"), &cluster.directory().join("saved"))?;
     Ok(cluster)
 }

@@ -107,8 +107,7 @@ fn no_job_costs_more_instructions_than_is_committed() -> Result<()> {
         if worse.is_empty() {
             continue;
         }
-        let said =
-            format!("more than {slack} times as many instructions: {}; {remedy}", worse.join("; "));
+        let said = format!("more than {slack} times as many instructions: {}; {remedy}", worse.join("; "));
         if file.compiler == compiler {
             problems.push(said);
         } else {

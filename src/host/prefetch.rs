@@ -168,7 +168,7 @@ impl Touched {
         list: List<'a, L, A>,
         mut visit: impl FnMut(Record<'a, L, A>),
     ) {
-        let last = STEP * (self.depth() + 1);
+        let delay = STEP * (self.depth() + 1);
         // What is not there yet, or no more, is none.
         let mut ring = [None; RING];
         let mut now = 0_usize;
@@ -183,13 +183,13 @@ impl Touched {
                     path.fetch(record, &|_| false);
                 }
             }
-            if let Some(record) = ring[before(last)] {
+            if let Some(record) = ring[before(delay)] {
                 visit(record);
             }
             now = now.wrapping_add(1);
         };
         list.for_each_ro(|record| put(Some(record)));
-        (0..last).for_each(|_| put(None));
+        (0..delay).for_each(|_| put(None));
     }
 
     /// The most pointers that lead to something, one behind the other.

@@ -168,33 +168,47 @@ impl Touched {
         list: List<'a, L, A>,
         mut visit: impl FnMut(Record<'a, L, A>),
     ) {
-        let delay = STEP * (self.depth() + 1);
-        // What is not there yet, or no more, is none.
+        let steps = self.steps();
         let mut ring = [None; RING];
         let mut now = 0_usize;
         let mut put = |record: Option<Record<'a, L, A>>| {
-            let before = |steps: usize| now.wrapping_sub(steps) % RING;
-            ring[before(0)] = record;
+            ring[now % RING] = record;
             if let Some(record) = record {
                 self.lines.fetch(record.address());
             }
-            for path in &self.paths {
-                if let Some(record) = ring[before(STEP * path.pointers.len())] {
-                    path.fetch(record, &|_| false);
-                }
-            }
-            if let Some(record) = ring[before(delay)] {
-                visit(record);
-            }
+            self.follow(&ring, (now, steps), |_| false, |_, record| visit(record));
             now = now.wrapping_add(1);
         };
         list.for_each_ro(|record| put(Some(record)));
-        (0..delay).for_each(|_| put(None));
+        (0..STEP * steps).for_each(|_| put(None));
     }
 
-    /// The most pointers that lead to something, one behind the other.
-    fn depth(&self) -> usize {
-        self.paths.iter().map(|path| path.pointers.len()).max().unwrap_or(0)
+    /// Steps from the first to the visit: one more than pointers lead to something, one behind the other.
+    fn steps(&self) -> usize {
+        self.paths.iter().map(|path| path.pointers.len()).max().unwrap_or(0) + 1
+    }
+
+    /// Fetches what the pointers of earlier records lead to, and visits the one whose time it is. In the ring a record that does not exist, or
+    /// not yet, is none.
+    #[inline]
+    fn follow<'a, L: RecordLayout, A: Open>(
+        &self,
+        ring: &[Option<Record<'a, L, A>>; RING],
+        (now, steps): (usize, usize),
+        is_live: impl Fn(Record<'_, L, A>) -> bool,
+        visit: impl FnOnce(usize, Record<'a, L, A>),
+    ) {
+        // Below 0 is in the ring, too.
+        let before = |steps: usize| now.wrapping_sub(STEP * steps);
+        for path in &self.paths {
+            if let Some(record) = ring[before(path.pointers.len()) % RING] {
+                path.fetch(record, &is_live);
+            }
+        }
+        let at = before(steps);
+        if let Some(record) = ring[at % RING] {
+            visit(at, record);
+        }
     }
 
     /// Visits `count` records. Each is fetched where `address` has it, if that is not 0, found `STEP` records later, which may read the
@@ -208,32 +222,16 @@ impl Touched {
         is_live: impl Fn(Record<'_, L, A>) -> bool,
         mut visit: impl FnMut(usize, Record<'a, L, A>),
     ) {
-        let depth = self.depth();
+        let steps = self.steps();
         let mut ring = [None; RING];
-        for now in 0..count + STEP * (depth + 1) {
-            // Below 0 it is beyond the end, too.
-            let later = |steps: usize| now.wrapping_sub(STEP * steps);
+        for now in 0..count + STEP * steps {
             if now < count {
                 self.lines.fetch(address(now));
             }
-            let at = later(1);
-            if at < count {
-                ring[at % RING] = find(at);
-            }
-            for path in &self.paths {
-                let at = later(path.pointers.len());
-                if at < count {
-                    if let Some(record) = ring[at % RING] {
-                        path.fetch(record, &is_live);
-                    }
-                }
-            }
-            let at = later(depth + 1);
-            if at < count {
-                if let Some(record) = ring[at % RING] {
-                    visit(at, record);
-                }
-            }
+            // Below 0 it is beyond the end, too.
+            let at = now.wrapping_sub(STEP);
+            ring[at % RING] = if at < count { find(at) } else { None };
+            self.follow(&ring, (now, steps), &is_live, &mut visit);
         }
     }
 }

@@ -103,27 +103,27 @@ impl Counting {
         places.iter().map(|place| Totals::read(&directory.join(format!("profile.{place}")))).collect()
     }
 
-    /// One cycle after some that fill buffers, of a host that has all it needs; then it ends.
-    fn a_cycle(mut self) -> Result<Totals> {
-        self.host.init()?;
+    /// Cycles until nothing is new, and then one after the usual time: its place.
+    fn settled_cycle(&mut self) -> Result<usize> {
         for _ in 0..3 {
             next_cycle(&mut self.host)?;
         }
         self.host.advance(crate::hosts::PERIOD)?;
         let cycle = self.next()?;
         self.host.cycle()?;
+        Ok(cycle)
+    }
+
+    /// That of a host that has all it needs; then it ends.
+    fn only_cycle(mut self) -> Result<Totals> {
+        self.host.init()?;
+        let cycle = self.settled_cycle()?;
         Ok(self.finish(&[cycle])?[0])
     }
 
-    /// Cycles until nothing is new, and then what is counted: a cycle after the usual time, one at the same time, the list for `sprio`, and
-    /// a submission of every job.
+    /// What is counted: a settled cycle, one at the same time, the list for `sprio`, and a submission of every job.
     fn pending(&mut self) -> Result<[usize; 4]> {
-        for _ in 0..3 {
-            next_cycle(&mut self.host)?;
-        }
-        self.host.advance(crate::hosts::PERIOD)?;
-        let cycle = self.next()?;
-        self.host.cycle()?;
+        let cycle = self.settled_cycle()?;
         let unchanged = self.next()?;
         self.host.cycle()?;
         let list = self.next()?;
@@ -176,7 +176,7 @@ fn running(plugin: &Plugin, settings: &str, file: &str) -> Result<Vec<Count>> {
         let scene = Scene { jobs, associations: ASSOCIATIONS, tres: false, heap: "fresh" };
         let mut counting = Counting::start(plugin, file)?;
         fill_running(&mut counting.host, &scene, &PARTITIONS)?;
-        counting.a_cycle()
+        counting.only_cycle()
     };
     Ok(vec![per_job(settings, "cycle, running jobs", (of(RUNNING)?, of(4 * RUNNING)?), 3 * RUNNING)])
 }
@@ -188,7 +188,7 @@ fn associations(plugin: &Plugin) -> Result<Vec<Count>> {
         let scene = Scene { jobs: FEW, associations, tres: false, heap: "fresh" };
         let mut counting = Counting::start(plugin, "")?;
         fill_pending(&mut counting.host, &scene)?;
-        counting.a_cycle()
+        counting.only_cycle()
     };
     Ok(vec![per_job("none", "cycle, per association", (of(ASSOCIATIONS)?, of(ASSOCIATIONS + MORE)?), MORE)])
 }

@@ -73,12 +73,10 @@ pub fn prepare(builder: Builder, scene: &Scene, submitters: u32) -> Result<Clust
         let id = cluster.submit(&job.arg(format!("--array=1-{each}")))?;
         cluster.scontrol(&["update", &format!("jobid={id}_[1-{}]", each - 1), "nice=1"])?;
     }
-    cluster.wait_for("all jobs", Duration::from_secs(60), |cluster| {
-        Ok((cluster.sprio(&["-h"])?.lines().count() >= scene.jobs as usize).then_some(()))
-    })?;
     cluster.wait_for("all jobs to gain age", Duration::from_secs(300), |cluster| {
         let ages = cluster.sprio(&["-h", "-o", "%A"])?;
-        Ok(ages.lines().all(|age| age.trim() != "0").then_some(()))
+        let gaining = ages.lines().filter(|age| age.trim() != "0").count();
+        Ok((gaining >= scene.jobs as usize).then_some(()))
     })?;
     cluster.stop_controller()?;
     // Then it does not disturb.

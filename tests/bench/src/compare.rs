@@ -127,8 +127,8 @@ fn locks(pair: &mut Pair, scene: &Scene, rounds: usize, report: &mut Report) -> 
     Ok(())
 }
 
-/// All that is measured on pending jobs.
-pub fn pending(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> {
+/// All that is measured on pending jobs. Returns the milliseconds in which two loops touch what a cycle touches of each job, and do nothing else.
+pub fn pending(scene: &Scene, rounds: usize, report: &mut Report) -> Result<f64> {
     let mut pair = Pair::pending(scene)?;
     begin(&mut pair)?;
     cycles(&mut pair, scene, (rounds, of(GOAL_CYCLE, scene)), report)?;
@@ -138,6 +138,13 @@ pub fn pending(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
         idle.push(pair.both(|host| Ok(milliseconds(host.cycle()?.cpu)))?);
     }
     report.add(idle.row("cycle without changes, CPU", scene, "ms", of(GOAL_IDLE, scene)));
+    let mut lines = Samples::default();
+    for _ in 0..rounds {
+        // The other host has the caches in between, as in the rows.
+        pair.stock.bench_lines(1, scene.tres)?;
+        let bench = pair.ours.bench_lines(1, scene.tres)?;
+        lines.push(per_job(&bench) * f64::from(scene.jobs) / 1e6);
+    }
     locks(&mut pair, scene, rounds, report)?;
     // Before submissions store the factors: as after a cycle, they are computed for the list.
     for _ in 0..rounds {
@@ -157,7 +164,8 @@ pub fn pending(scene: &Scene, rounds: usize, report: &mut Report) -> Result<()> 
         GOAL_SUBMISSION_IN_CACHES,
     ));
     report.add(from_memory.row("priority_p_set, one record after the other", scene, "ns", goal));
-    pair.quit()
+    pair.quit()?;
+    Ok(lines.median())
 }
 
 /// Cycles in which running jobs are charged.

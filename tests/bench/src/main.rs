@@ -13,11 +13,11 @@ use slurm_testcluster::Builder;
 
 use slurm_bench::answers::Answers;
 use slurm_bench::report::Report;
-use slurm_bench::samples::Scene;
+use slurm_bench::samples::{Samples, Scene};
 use slurm_bench::{compare, daemon, page, policies, process};
 
-/// Measures the plugin beside stock priority/multifactor. MULTIFACTOR2_PLUGIN names the plugin, SLURM_SRC_DIRS the directory with
-/// Slurm's source: 'make bench' sets both.
+/// Measures the plugin beside stock priority/multifactor. MULTIFACTOR2_PLUGIN names the plugin, as 'make install' has installed it,
+/// SLURM_SRC_DIRS the directory with Slurm's source: 'make bench' sets both.
 #[derive(Parser)]
 #[allow(clippy::doc_markdown)] // shown as help
 struct Arguments {
@@ -108,12 +108,18 @@ fn measure(arguments: &Arguments) -> Result<()> {
     let load = process::load();
     if arguments.wants(Part::Pending) {
         for heap in ["fresh", "arrays", "scattered"] {
+            let mut lines = [Samples::default(), Samples::default()];
             for associations in [1000, 10_000] {
                 for tres in [false, true] {
                     let scene = Scene { jobs: 100_000, associations, tres, heap };
-                    compare::pending(&scene, rounds, &mut report)?;
+                    lines[usize::from(tres)].push(compare::pending(&scene, rounds, &mut report)?);
                 }
             }
+            let [plain, tres] = lines.map(|lines| format!("{:.1}–{:.1} ms", lines.min(), lines.max()));
+            report.note(format!(
+                "Two loops that touch the cache lines of a cycle's jobs and do nothing else, {heap} heap: {plain}; \
+                 with TRES weights {tres}"
+            ));
         }
     }
     if arguments.wants(Part::Policies) {

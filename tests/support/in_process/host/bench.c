@@ -226,3 +226,86 @@ int command_bench_set(request_t *request)
 	free(every);
 	return 0;
 }
+
+/* Jobs from a fetch to the next step. */
+#define AHEAD 8
+
+#define FETCH(field) __builtin_prefetch(&(field), 0, 2)
+
+/* Fetches what a cycle reads of the job at a place, if there is one, first the record and then what it leads to. */
+static void fetch(job_record_t **jobs, size_t count, size_t at, bool tres)
+{
+	if (at + 2 * AHEAD < count) {
+		job_record_t *job = jobs[at + 2 * AHEAD];
+
+		FETCH(job->assoc_ptr), FETCH(job->details), FETCH(job->direct_set_prio), FETCH(job->job_id);
+		FETCH(job->job_state), FETCH(job->part_ptr), FETCH(job->priority), FETCH(job->qos_ptr);
+		FETCH(job->site_factor), FETCH(job->total_cpus);
+		if (tres)
+			FETCH(job->tres_req_cnt);
+	}
+	if (at + AHEAD < count) {
+		job_record_t *job = jobs[at + AHEAD];
+
+		FETCH(job->details->accrue_time), FETCH(job->details->max_cpus), FETCH(job->details->min_cpus);
+		FETCH(job->details->nice);
+		for (int i = 0; tres && i < slurmctld_tres_cnt; i += 4)
+			FETCH(job->tres_req_cnt[i]);
+	}
+}
+
+/* A number from all that a cycle reads of a job. */
+static uint64_t read_lines(job_record_t *job, bool tres)
+{
+	uint64_t read = (uint64_t) job->assoc_ptr ^ (uint64_t) job->part_ptr ^ (uint64_t) job->qos_ptr ^ job->direct_set_prio ^
+			job->job_id ^ job->job_state ^ job->priority ^ job->site_factor ^ job->total_cpus;
+
+	read ^= job->details->accrue_time ^ job->details->max_cpus ^ job->details->min_cpus ^ job->details->nice;
+	for (int i = 0; tres && i < slurmctld_tres_cnt; i++)
+		read ^= job->tres_req_cnt[i];
+	return read;
+}
+
+/*
+ * benchlines rounds=3 tres=0|1: the time of two loops that touch what a cycle touches of every pending job, and do nothing else: one that
+ * reads, in the order of the list, and one that writes, the other way round.
+ */
+int command_bench_lines(request_t *request)
+{
+	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = READ_LOCK, .part = READ_LOCK };
+	size_t count, rounds = number(request, "rounds", 3);
+	job_record_t **jobs = (job_record_t **) collect(job_list, &count, false);
+	bool tres = number(request, "tres", 0);
+	volatile uint64_t read;
+
+	for (size_t round = 0; round < rounds; round++) {
+		uint64_t sum = 0, cpu, wall;
+		lock_slurmctld(locks);
+		cpu = thread_cpu_ns();
+		wall = real_ns();
+		for (size_t i = 0; i < count; i++) {
+			fetch(jobs, count, i, tres);
+			sum += read_lines(jobs[i], tres);
+		}
+		read = sum;
+		for (size_t i = count; i-- > 0;) {
+			job_record_t *job = jobs[i];
+
+			if (i >= AHEAD) {
+				job_record_t *next = jobs[i - AHEAD];
+
+				FETCH(next->job_id), FETCH(next->job_state), FETCH(next->direct_set_prio);
+				FETCH(next->priority);
+			}
+			if (job->job_id && job->job_state == JOB_PENDING && !job->direct_set_prio)
+				*(volatile uint32_t *) &job->priority = job->priority;
+		}
+		(void) read;
+		cpu = thread_cpu_ns() - cpu;
+		wall = real_ns() - wall;
+		unlock_slurmctld(locks);
+		say("bench jobs=%zu cpu_ns=%lu wall_ns=%lu", count, cpu, wall);
+	}
+	free(jobs);
+	return 0;
+}

@@ -140,6 +140,7 @@ int command_pad(request_t *request);
 int command_bulk_jobs(request_t *request);
 int command_vary(request_t *request);
 int command_digest(request_t *request);
+int command_bench_lines(request_t *request);
 int command_bench_set(request_t *request);
 
 #endif

@@ -233,6 +233,7 @@ int run_command(request_t *request)
 	} commands[] = {
 		{ "assoc", command_assoc },          { "assocs", command_dump_assocs },
 		{ "await", command_await },          { "benchset", command_bench_set },
+		{ "benchlines", command_bench_lines },
 		{ "bulkjobs", command_bulk_jobs },   { "digest", command_digest },
 		{ "vary", command_vary },
 		{ "clock", command_clock },          { "commit", command_commit },

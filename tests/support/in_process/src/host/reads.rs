@@ -89,6 +89,11 @@ impl Host {
         self.bench("factors uid=0 count=1")
     }
 
+    /// Time of two loops that touch what a cycle touches of every pending job, with its TRES if they have weights, and do nothing else.
+    pub fn bench_lines(&mut self, rounds: u32, tres: bool) -> HostResult<Vec<Bench>> {
+        self.bench(&format!("benchlines rounds={rounds} tres={}", u32::from(tres)))
+    }
+
     fn bench(&mut self, line: &str) -> HostResult<Vec<Bench>> {
         let records = self.request(line)?;
         let bench = |record: &Record| {

@@ -124,8 +124,9 @@ impl Side {
             while cycles == 0 || changed.elapsed() < QUIET {
                 ensure!(start.elapsed() < LONGEST, "no {QUIET:?} without a decay cycle within {LONGEST:?}");
                 sleep(LOOK);
+                // Stock removes the file before it gives the new one its name: without one, nothing is known.
                 let now = written();
-                if now != seen {
+                if now.is_some() && now != seen {
                     (seen, changed) = (now, Instant::now());
                     cycles += 1;
                 }

@@ -180,7 +180,7 @@ layouts: ## compare SLURM_SRC=/path with the committed layouts, and say what dif
 # Options of the measurement; without any, the tables of docs/performance.md are rewritten.
 BENCH     ?= --docs docs/performance.md
 
-# As an administrator has them: from the file that the linker wrote, a submission takes half as long again as from a copy of it.
+# As an administrator has them: on one machine a submission took half as long again from the file that the linker wrote as from a copy.
 INSTALLED = $(abspath target/installed)
 
 bench: ## measure beside stock priority/multifactor, the core alone, answers of the command, and how the time of a replay grows; BENCH=--quick is shorter, and leaves docs/performance.md

@@ -9,7 +9,7 @@ use super::lists::List;
 use super::records::{Record, RecordLayout};
 
 /// Records by which a visit is later than what leads there, step by step: the record is fetched, then it is found and what
-/// its pointers lead to is fetched, then what pointers in there lead to. Fewer come too late; how many are best depends on [`UNDER_WAY`].
+/// its pointers lead to is fetched, then what pointers in there lead to. At least and at most; [`UNDER_WAY`] decides.
 const STEP: (usize, usize) = (6, 8);
 /// Cache lines of a step: with more, those that are fetched wait for each other. Measured, fresh and scattered, with and without TRES.
 const UNDER_WAY: usize = 88;

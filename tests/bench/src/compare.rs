@@ -141,9 +141,8 @@ pub fn pending(scene: &Scene, rounds: usize, report: &mut Report) -> Result<f64>
     let mut lines = Samples::default();
     for _ in 0..rounds {
         // The other host has the caches in between, as in the rows.
-        pair.stock.bench_lines(1, scene.tres)?;
-        let bench = pair.ours.bench_lines(1, scene.tres)?;
-        lines.push(per_job(&bench) * f64::from(scene.jobs) / 1e6);
+        let (_, each) = pair.both(|host| Ok(per_job(&host.bench_lines(1, scene.tres)?)))?;
+        lines.push(each * f64::from(scene.jobs) / 1e6);
     }
     locks(&mut pair, scene, rounds, report)?;
     // Before submissions store the factors: as after a cycle, they are computed for the list.

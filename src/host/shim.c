@@ -102,14 +102,7 @@ void mf2_ld_add_products(void *field, const struct mf2_products *products, const
 
 void mf2_prefetch(const char *record, const uint32_t *offsets, size_t count)
 {
-	size_t i = 0;
-
-	for (; i + 4 <= count; i += 4) {
-		__builtin_prefetch(record + offsets[i], 0, 2);
-		__builtin_prefetch(record + offsets[i + 1], 0, 2);
-		__builtin_prefetch(record + offsets[i + 2], 0, 2);
-		__builtin_prefetch(record + offsets[i + 3], 0, 2);
-	}
-	for (; i < count; i++)
+#pragma GCC unroll 4
+	for (size_t i = 0; i < count; i++)
 		__builtin_prefetch(record + offsets[i], 0, 2);
 }

@@ -8,8 +8,8 @@ use multifactor2_core::rules::charge_rules::ChargeFactors;
 use multifactor2_core::decay::{decay_factor, decay_over, RunDecay};
 use multifactor2_core::facts::JobSize;
 use multifactor2_core::factors::{
-    age_factor, configured_factor, increase_only, job_size_factor, tres_factors, weigh_tres, ClusterSize,
-    Evaluation, NodeCount, Priority, SizeOrder, SizePolicy, Weights,
+    age_factor, configured_factor, increase_only, job_size_factor, weighted_tres, ClusterSize, Evaluation,
+    NodeCount, Priority, SizeOrder, SizePolicy, Weights,
 };
 
 #[derive(Arbitrary, Debug)]
@@ -77,8 +77,9 @@ fuzz_target!(|input: Input| {
     let mut tres = vec![0.0; input.tres.len()];
     let column = |pick: fn(&(u64, u64, u64, f64)) -> u64| input.tres.iter().map(pick).collect::<Vec<_>>();
     let (allocated, requested, partition) = (column(|t| t.0), column(|t| t.1), column(|t| t.2));
-    tres_factors(&mut tres, Some(&allocated), Some(&requested), Some(&partition), input.order & 8 == 0);
     let weights: Vec<f64> = input.tres.iter().map(|t| t.3).collect();
+    let counts = (Some(allocated.as_slice()), Some(requested.as_slice()));
+    let sum_of_tres = weighted_tres(&mut tres, &weights, counts, Some(&partition), input.order & 8 == 0);
     let weights_of = Weights {
         age: w[10],
         assoc: w[11],
@@ -95,7 +96,7 @@ fuzz_target!(|input: Input| {
         partition: configured_factor(w[0], partition, input.order & 16 == 0),
         qos,
         job_size,
-        tres: weigh_tres(&mut tres, &weights),
+        tres: sum_of_tres,
         site: w[1],
         nice: w[2],
     };

@@ -46,6 +46,7 @@ fuzz_target!(|input: Input| {
             windows: Some((input.length, input.depth.into())),
             tres: vec!["cpu".to_owned(), "mem".to_owned()],
             books: vec!["b".to_owned(), "c".to_owned()],
+            steps: input.depth % 2 == 0,
         };
         sums.follow(&recipe, &mut ended);
         let (job, association, start, run, rate, decayed) = input.job;

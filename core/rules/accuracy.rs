@@ -25,7 +25,7 @@ const LEAST: f64 = 1.0;
 
 impl Accuracies {
     /// What another process has kept.
-    pub fn kept(users: impl IntoIterator<Item = (String, Accuracy)>) -> Self {
+    pub(crate) fn kept(users: impl IntoIterator<Item = (String, Accuracy)>) -> Self {
         Self(users.into_iter().collect())
     }
 

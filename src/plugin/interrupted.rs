@@ -42,6 +42,7 @@ impl Plugin {
     /// Saves what is noted of jobs. Called after a cycle, without locks.
     pub(super) fn save_notes(&self, unlocked: &mut Unlocked, config: &Config) {
         attempt(|| self.save_interrupted(unlocked, config));
+        attempt(|| self.forget_accuracies(unlocked.host()));
         attempt(|| self.save_points(config));
     }
 

@@ -77,7 +77,7 @@ crate::block! {
         /// The same for the partition.
         fs_class = "FSClass";
         /// How well the user's time limits fit: run time of ended jobs in percent of the time requested. Decays with
-        /// `PriorityDecayHalfLife`; 0 for unknown users. Needs `limits` in `AccountingStorageEnforce`.
+        /// `PriorityDecayHalfLife`; 0 for unknown users, also where it has decayed to less than a second. Needs `limits` in `AccountingStorageEnforce`.
         wc_accuracy = "WCAccuracy";
     }
     Res as "RES" {
@@ -265,7 +265,7 @@ impl super::Settings {
 
 impl Target {
     /// Jobs beyond it do not start.
-    pub fn stops(&self) -> bool {
+    pub(crate) fn stops(&self) -> bool {
         self.target_type == TargetType::Cap && self.block
     }
 

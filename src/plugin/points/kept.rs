@@ -19,6 +19,7 @@ use crate::host::constants::INFINITE;
 use crate::host::locks::{AssocLock, Levels};
 use crate::host::log::Once;
 use crate::host::records::Job;
+use crate::host::{clock, Host};
 use crate::plugin::config::Config;
 use crate::plugin::small_file;
 use crate::plugin::Plugin;
@@ -88,6 +89,12 @@ impl Plugin {
                 file.display()
             ),
         }
+    }
+
+    /// Forgets how well the time limits of users fit of whom hardly anything is left.
+    pub(in crate::plugin) fn forget_accuracies(&self, host: &'static Host) {
+        let factor = decay_factor(host.conf().get(|conf| conf.priority_decay_hl));
+        self.noted.lock().points.kept.accuracies.forget(clock::now(), factor);
     }
 
     /// Saves what points keep. Called after a cycle and at a regular end, without locks.

@@ -1,5 +1,7 @@
 //! Rows of Maui, Moab and Grid Engine that go by what has become of a job, and by all jobs together.
 
+use std::fs;
+
 use slurm_inproc::{state, Conf, HostResult, Job, Nice};
 
 use super::{assert_points, job, loaded, loaded_with, site, ANN, JOHN, PAUL};
@@ -37,6 +39,29 @@ fn time_limits_that_fit_give_points_over_restarts() -> HostResult<()> {
     let log = host.quit()?;
     assert!(!log.contains("multifactor2_points:"), "{log}");
     Ok(())
+}
+
+/// Whoever has not run for so long is as one of whom nothing is known, and is not kept for ever.
+#[test]
+fn of_users_of_long_ago_time_limits_are_forgotten() -> HostResult<()> {
+    let line = "Component=FS WCAccuracy=60\n";
+    let mut host =
+        loaded_with(line, &[job(1, JOHN)], &Conf::new().enforce(LIMITS).decay_half_life(1000_u32), |_| ())?;
+    let running = job(7, JOHN).state(state::RUNNING).start_time(NOW - 4000);
+    host.jobs(&[running.end_time_expected(NOW + 3600)])?;
+    host.jobs(&[Job::new(7_u32).state(state::COMPLETE | state::COMPLETING).end_time(NOW - 400)])?;
+    host.job_end(7)?;
+    // An hour, halved eleven times and then once more.
+    for (later, expected) in [(11_000, 6000), (2000, 0)] {
+        host.advance(later)?;
+        host.cycle()?;
+        host.cycle()?;
+        assert_points(&mut host, 1, expected, "as much later")?;
+    }
+    host.fini()?;
+    let kept = fs::read_to_string(host.directory().join("state/multifactor2_points"))?;
+    assert!(!kept.contains("accuracy"), "{kept}");
+    host.quit().map(drop)
 }
 
 /// `STARTCOUNT` of Moab, and `JOBATTRPRIOF STATE[...]` with jobs that run.

@@ -5,10 +5,10 @@ use crate::ties::same;
 use crate::tree::{at, Node, ShareTree};
 
 /// Usage below this part of the normalised share counts as this part, which bounds F.
-pub const USAGE_FLOOR: f64 = 0.01;
+pub(crate) const USAGE_FLOOR: f64 = 0.01;
 
 /// The largest F, reached by associations at or below the usage floor.
-pub const MAX_LEVEL_FS: f64 = 100.0;
+pub(crate) const MAX_LEVEL_FS: f64 = 100.0;
 
 /// F = S / `U_eff`, from 0 to 100, for an effective usage that need not respect the floor of 1 % of S; 0 where S is 0 or
 /// either is not a number. At the floor it is exactly 100, whatever S / (0.01 · S) is in the last bit.
@@ -47,7 +47,7 @@ impl Competition {
     /// `usage` is the raw (decayed) usage by [`Node::index`], in any unit, or the dominant shares. NaN, negative and missing values count
     /// as 0, infinity as the largest number. Each value is compared with the root's only, so that of an account need not be the sum of
     /// those below it. `waiting` is the number of waiting jobs by [`Node::index`]; only users' count.
-    pub fn read(&mut self, tree: &ShareTree, usage: &[f64], waiting: &[u32]) {
+    pub(crate) fn read(&mut self, tree: &ShareTree, usage: &[f64], waiting: &[u32]) {
         self.read_usage(tree, usage);
         self.mark_active(tree, waiting);
     }
@@ -107,7 +107,7 @@ impl Competition {
     }
 
     /// An association begins to take part.
-    pub fn join(&mut self, node: Node) {
+    pub(crate) fn join(&mut self, node: Node) {
         if let Some(active @ Activity::Idle) = self.active.get_mut(node.index()) {
             *active = Activity::Joined;
         }

@@ -27,7 +27,7 @@ pub fn age(now: i64, accrue_time: i64) -> Option<u32> {
 }
 
 /// The factor of a job that has waited for `age` seconds and gains age, see [`age_factor`].
-pub fn age_part(age: u32, max_age: u32) -> f64 {
+pub(crate) fn age_part(age: u32, max_age: u32) -> f64 {
     if age < max_age {
         f64::from(age) / f64::from(max_age)
     } else {

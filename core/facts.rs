@@ -186,7 +186,7 @@ pub struct Course {
 
 impl Request<'_> {
     /// How much it asks for of the TRES at a position.
-    pub fn of_tres(&self, at: usize) -> u64 {
+    pub(crate) fn of_tres(&self, at: usize) -> u64 {
         self.tres.get(at).copied().map_or(0, amount)
     }
 }

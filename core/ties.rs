@@ -18,7 +18,7 @@
 const BITS: u32 = 12;
 
 /// The part of a number that its last bits are at most.
-pub const LAST_BITS: f64 = f64::EPSILON * (1 << BITS) as f64;
+pub(crate) const LAST_BITS: f64 = f64::EPSILON * (1 << BITS) as f64;
 
 /// Those that a number to be rounded loses: so few that it is not taken for another one.
 const SETTLED_BITS: u32 = 6;
@@ -36,7 +36,7 @@ pub fn settled(number: f64) -> f64 {
 }
 
 /// The place of a number among all numbers, the same for those that differ in the last bits only.
-pub fn rank(number: f64) -> i64 {
+pub(crate) fn rank(number: f64) -> i64 {
     #[allow(clippy::cast_possible_wrap)] // the sign is the highest bit of both
     let bits = number.to_bits() as i64;
     // The order of all numbers, as in `f64::total_cmp`.
@@ -45,13 +45,13 @@ pub fn rank(number: f64) -> i64 {
 }
 
 /// Whether two numbers differ in the last bits at most.
-pub fn same(number: f64, other: f64) -> bool {
+pub(crate) fn same(number: f64, other: f64) -> bool {
     rank(number) == rank(other)
 }
 
 /// A sum that does not depend on the order of what is added: what each addition rounds off is kept, and added at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sum {
+pub(crate) struct Sum {
     sum: f64,
     /// What has been rounded off so far (Neumaier).
     rest: f64,
@@ -59,7 +59,7 @@ pub struct Sum {
 
 impl Sum {
     /// Adds a number that is not negative.
-    pub fn add(&mut self, number: f64) {
+    pub(crate) fn add(&mut self, number: f64) {
         let sum = self.sum + number;
         let (large, small) = if self.sum >= number { (self.sum, number) } else { (number, self.sum) };
         self.rest += (large - sum) + small;
@@ -67,7 +67,7 @@ impl Sum {
     }
 
     /// The sum.
-    pub fn get(self) -> f64 {
+    pub(crate) fn get(self) -> f64 {
         self.sum + self.rest
     }
 }

@@ -9,7 +9,7 @@ pub const USE_PARENT: u32 = 0x7FFF_FFFF;
 
 /// The smallest positive normalised share. Thousands of levels of divided shares would underflow to zero and take everybody's tickets;
 /// shares below this value all count alike.
-pub const SMALLEST_SHARE: f64 = 1e-300;
+pub(crate) const SMALLEST_SHARE: f64 = 1e-300;
 
 const NOWHERE: u32 = u32::MAX;
 
@@ -120,7 +120,7 @@ impl ShareTree {
 
     /// The same associations at the same places, with other shares.
     #[must_use]
-    pub fn with_shares(&self, shares: impl Fn(Node) -> u32) -> Self {
+    pub(crate) fn with_shares(&self, shares: impl Fn(Node) -> u32) -> Self {
         let mut tree = Self { shares: self.nodes().map(shares).collect(), ..self.clone() };
         tree.relate();
         if !tree.is_empty() {
@@ -218,12 +218,12 @@ impl ShareTree {
 
     /// Raw shares without the common divisor of all siblings; 0 for the root and for `Fairshare=parent`. Multiplying all shares of a level
     /// by a number changes none of them.
-    pub fn claim(&self, node: Node) -> u32 {
+    pub(crate) fn claim(&self, node: Node) -> u32 {
         at(&self.claims, node)
     }
 
     /// The normalised share that one of the claims ([`Self::claim`]) below an association is.
-    pub fn shares_norm_per_claim(&self, fair_share_parent: Node) -> f64 {
+    pub(crate) fn shares_norm_per_claim(&self, fair_share_parent: Node) -> f64 {
         at(&self.per_claim, fair_share_parent)
     }
 

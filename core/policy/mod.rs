@@ -18,7 +18,7 @@ pub use shown::Shown;
 ///
 /// No tree makes it panic, or give a number that is negative, infinite or NaN. It allocates nothing once the buffers have grown to the size
 /// of the tree.
-pub trait Policy {
+pub(crate) trait Policy {
     /// Takes the settings that hold from the next cycle on. What was handed out is forgotten.
     fn configure(&mut self, _settings: &Settings) {}
 

@@ -18,10 +18,10 @@ pub const ROOT_TICKETS: f64 = 1000.0;
 
 /// The tickets of associations by a distribution, divided level by level.
 #[derive(Debug)]
-pub struct ShareTreeTickets(Box<dyn Divides>);
+pub(crate) struct ShareTreeTickets(Box<dyn Divides>);
 
 /// The levels of the tree under some rule.
-pub trait Divides: Policy + std::fmt::Debug + Send + Sync {
+pub(crate) trait Divides: Policy + std::fmt::Debug + Send + Sync {
     /// See [`ShareTreeTickets::level_share`].
     fn level_share(&self, tree: &ShareTree, competition: &Competition, node: Node) -> f64;
 
@@ -81,19 +81,19 @@ impl Policy for ShareTreeTickets {
 
 impl ShareTreeTickets {
     /// Tickets that are divided by a rule.
-    pub fn by(rule: impl Rule + 'static) -> Self {
+    pub(crate) fn by(rule: impl Rule + 'static) -> Self {
         Self(Box::new(Levels::by(rule, false)))
     }
 
     /// The part of its fair-share parent's tickets that goes to an association, from 0 to 1. All of them for the root.
-    pub fn level_share(&self, tree: &ShareTree, competition: &Competition, node: Node) -> f64 {
+    pub(crate) fn level_share(&self, tree: &ShareTree, competition: &Competition, node: Node) -> f64 {
         self.0.level_share(tree, competition, node)
     }
 }
 
 /// The levels of the tree under one rule.
 #[derive(Clone, Debug)]
-pub struct Levels<R: Rule> {
+pub(crate) struct Levels<R: Rule> {
     rule: R,
     /// Users with `Fairshare=parent` divide their account's tickets among them.
     split: bool,
@@ -149,7 +149,7 @@ impl<R: Rule + 'static> Divides for Levels<R> {
 
 impl<R: Rule> Levels<R> {
     /// By a rule; `split` where users with `Fairshare=parent` divide their account's tickets.
-    pub fn by(rule: R, split: bool) -> Self {
+    pub(crate) fn by(rule: R, split: bool) -> Self {
         Self { rule, split, held: Vec::new(), drawing: Vec::new() }
     }
 

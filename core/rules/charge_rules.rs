@@ -166,13 +166,13 @@ impl ChargeRules {
     }
 
     /// Whether some lines count at some hours only.
-    pub fn are_timed(&self) -> bool {
+    pub(crate) fn are_timed(&self) -> bool {
         !self.timed.is_empty()
     }
 
     /// The rules as they are at a time of the local clock: without lines that count at some hours only.
     #[must_use]
-    pub fn during(&self, local: LocalTime) -> Self {
+    pub(crate) fn during(&self, local: LocalTime) -> Self {
         let mut rules = Self { timed: Vec::new(), ..self.clone() };
         for (_, line) in self.timed.iter().filter(|(hours, _)| hours.has(local)) {
             rules.add(line);

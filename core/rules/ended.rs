@@ -48,7 +48,7 @@ impl Ended {
 
     /// Cuts off what it has used until a time; what is later stays here.
     #[must_use]
-    pub fn taken_until(&mut self, at: i64) -> Self {
+    pub(crate) fn taken_until(&mut self, at: i64) -> Self {
         let (before, after) = self.charge.cut(at);
         let part = if self.charge.run > 0.0 { before.run / self.charge.run } else { 1.0 };
         let columns = self.columns.iter().map(|amount| amount * part).collect();

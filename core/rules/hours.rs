@@ -11,7 +11,7 @@ const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
 /// What the local clock shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LocalTime {
+pub(crate) struct LocalTime {
     /// Days since Sunday, from 0 to 6.
     weekday: usize,
     /// Seconds since 00:00 by the clock.
@@ -20,7 +20,7 @@ pub struct LocalTime {
 
 impl LocalTime {
     /// At a time in seconds since 1970, with clocks `offset` seconds ahead of UTC.
-    pub fn at(time: i64, offset: i64) -> Self {
+    pub(crate) fn at(time: i64, offset: i64) -> Self {
         let local = time.saturating_add(offset);
         // The first of January 1970 was a Thursday.
         let weekday = (local.div_euclid(DAY) + 4).rem_euclid(7);
@@ -38,7 +38,7 @@ pub struct WeekHours {
 
 impl WeekHours {
     /// As settings write them; all days, and all hours, where nothing is written. `None` where something else is written.
-    pub fn read(days: Option<&str>, hours: Option<&str>) -> Option<Self> {
+    pub(crate) fn read(days: Option<&str>, hours: Option<&str>) -> Option<Self> {
         Some(Self {
             days: days.map_or(Some([true; 7]), read_days)?,
             hours: hours.map_or(Some((0, DAY)), read_hours)?,
@@ -46,7 +46,7 @@ impl WeekHours {
     }
 
     /// Whether a local time is among them: the weekday **and** the clock.
-    pub fn has(&self, local: LocalTime) -> bool {
+    pub(crate) fn has(&self, local: LocalTime) -> bool {
         let (from, to) = self.hours;
         let fits = if from < to {
             (from..to).contains(&local.second)
@@ -58,7 +58,7 @@ impl WeekHours {
 }
 
 /// `Sat,Sun`, `Mon-Fri`: weekdays and spans of them, each day once.
-pub fn read_days(text: &str) -> Option<[bool; 7]> {
+pub(crate) fn read_days(text: &str) -> Option<[bool; 7]> {
     let find = |word: &str| WEEKDAYS.iter().position(|day| day.eq_ignore_ascii_case(word.trim()));
     let mut days = [false; 7];
     for part in text.split(',') {
@@ -79,7 +79,7 @@ pub fn read_days(text: &str) -> Option<[bool; 7]> {
 }
 
 /// `18:00-06:00`: two times of the clock that differ, the second one up to 24:00.
-pub fn read_hours(text: &str) -> Option<(i64, i64)> {
+pub(crate) fn read_hours(text: &str) -> Option<(i64, i64)> {
     let (from, to) = text.split_once('-')?;
     let clock = |text: &str| {
         let (hour, minute) = text.trim().split_once(':')?;
@@ -98,7 +98,7 @@ pub fn read_hours(text: &str) -> Option<(i64, i64)> {
 /// part, with a clock time within it. Adjacent parts in which the same of the hours count are merged.
 ///
 /// `offset` says how many seconds local clocks are ahead of UTC; if it cannot, UTC counts. It changes at most once between two borders.
-pub fn parts(
+pub(crate) fn parts(
     hours: &[WeekHours],
     (from, to): (i64, i64),
     offset: impl Fn(i64) -> Option<i64>,

@@ -18,10 +18,10 @@ pub struct Seen {
 }
 
 /// Parent and raw usage by id, as the last cycle left them.
-pub type Remembered = FxHashMap<u32, (Option<u32>, f64)>;
+pub(crate) type Remembered = FxHashMap<u32, (Option<u32>, f64)>;
 
 /// What was charged, by id.
-pub type Charged = FxHashMap<u32, f64>;
+pub(crate) type Charged = FxHashMap<u32, f64>;
 
 /// Raw usage is a sum of many charges, in another order than ours.
 const TOLERANCE: f64 = 1e-9;
@@ -31,7 +31,7 @@ const SAVED: f64 = 1e-6;
 
 /// The associations whose own usage was reset since `before`, each with what slurmctld has charged to it since that reset. `ended` has the
 /// charges since `before` of jobs that ended.
-pub fn resets(before: &Remembered, now: &[Seen], ended: &Charged) -> Vec<(u32, f64)> {
+pub(crate) fn resets(before: &Remembered, now: &[Seen], ended: &Charged) -> Vec<(u32, f64)> {
     if before.is_empty() {
         return Vec::new();
     }
@@ -79,7 +79,7 @@ pub fn resets(before: &Remembered, now: &[Seen], ended: &Charged) -> Vec<(u32, f
 }
 
 /// Whether usage is less than what is due, if it was computed from `parts` numbers as large as `scale`.
-pub fn has_fallen(due: f64, found: f64, (scale, parts): (f64, u32)) -> bool {
+pub(crate) fn has_fallen(due: f64, found: f64, (scale, parts): (f64, u32)) -> bool {
     due - found > TOLERANCE * scale.max(due) + SAVED * f64::from(parts)
 }
 

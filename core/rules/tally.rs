@@ -36,7 +36,7 @@ pub struct Charge {
 
 impl Charge {
     /// All of it, without decay.
-    pub fn plain(&self) -> f64 {
+    pub(crate) fn plain(&self) -> f64 {
         self.run * self.rate
     }
 
@@ -55,7 +55,7 @@ impl Charge {
 
     /// What falls before a time, and what from it on.
     #[allow(clippy::cast_precision_loss)] // seconds
-    pub fn cut(self, at: i64) -> (Self, Self) {
+    pub(crate) fn cut(self, at: i64) -> (Self, Self) {
         let before = (at.saturating_sub(self.start) as f64).clamp(0.0, self.run.max(0.0));
         let part = if self.run > 0.0 { before / self.run } else { 1.0 };
         let (after, decayed) = (self.run - before, self.decayed * part);

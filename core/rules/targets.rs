@@ -110,7 +110,7 @@ impl Cap {
     }
 
     /// How much it allows, in seconds times the metric. [`NO_CAP`] where the total is 0.
-    pub fn allowed(self, totals: Totals) -> f64 {
+    pub(crate) fn allowed(self, totals: Totals) -> f64 {
         let part = |percent: f64, total: f64| {
             let total = sane(total);
             if total > 0.0 {
@@ -162,7 +162,7 @@ impl Tier {
     }
 
     /// How far its last level is from the target, as it counts: after `cap`, without its weight.
-    pub fn delta(self) -> f64 {
+    pub(crate) fn delta(self) -> f64 {
         self.delta
     }
 

@@ -19,7 +19,7 @@ pub struct Windows {
 
 impl Windows {
     /// The most windows that count.
-    pub const MOST: usize = 100_000;
+    pub(crate) const MOST: usize = 100_000;
 
     /// Windows of `length` seconds, of which `depth` count, at a time.
     pub fn new(length: i64, depth: usize, now: i64) -> Self {
@@ -29,7 +29,7 @@ impl Windows {
 
     /// The same with another current one, as it was saved.
     #[must_use]
-    pub fn with_newest(self, newest: i64) -> Self {
+    pub(crate) fn with_newest(self, newest: i64) -> Self {
         Self { newest, ..self }
     }
 

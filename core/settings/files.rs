@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> Option<Document> {
 }
 
 /// The same, one statement after the other; false if the file does not exist.
-pub fn read_each(path: &Path, errors: &mut Errors, take: &mut dyn FnMut(Statement)) -> bool {
+pub(crate) fn read_each(path: &Path, errors: &mut Errors, take: &mut dyn FnMut(Statement)) -> bool {
     // Not `exists`: that is false for a dangling link and for an unreadable directory too.
     if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         return false;

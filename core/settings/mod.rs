@@ -28,12 +28,11 @@ pub mod value;
 pub use declare::Term;
 pub use enforced::Enforced;
 pub use loading::{FileFound, Loaded, Outcome, SettingsKeeper, PARAMETERS};
-pub use public::Public;
 pub use report::{Error, Errors, Place, Warning, WrittenAt};
 pub use table::{
-    ActiveJobs, Adjust, Book, Charge, ChargeKind, ChargeScope, Component, ComponentKind, Credential,
-    CredentialKind, Curve, DeadlineIs, Dilution, DilutionUnit, Distribution, FairShareScale, Functional,
-    FunctionalKind, Grant, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantSplit,
-    GrantZone, Override, OverrideKind, ParentUsers, QueueTimeSince, Service, ServiceKind, Settings,
-    SnapshotMode, Target, TargetKind, TargetMode, TargetType, TargetUsage, TreeUsage, UsageMeasure, SETTINGS,
+    ActiveJobs, Charge, ChargeKind, ChargeScope, Component, ComponentKind, CredentialKind, Curve, Dilution,
+    DilutionUnit, FairShareScale, Functional, FunctionalKind, Grant, GrantBeyond, GrantKind, GrantOutside,
+    GrantSplit, Override, OverrideKind, ParentUsers, ServiceKind, Settings, SnapshotMode, Target, TargetKind,
+    TargetMode, TargetType, TargetUsage, TreeUsage, UsageMeasure, SETTINGS,
 };
+pub(crate) use table::{Book, DeadlineIs, Distribution, GrantPreset, GrantRule, QueueTimeSince, Service};

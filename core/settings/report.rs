@@ -117,7 +117,7 @@ impl Errors {
     }
 
     /// Whether further errors are only counted.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.kept.len() >= MAX_REPORTS
     }
 
@@ -127,7 +127,7 @@ impl Errors {
     }
 
     /// Adds all errors of `other`.
-    pub fn append(&mut self, other: Errors) {
+    pub(crate) fn append(&mut self, other: Errors) {
         other.kept.into_iter().for_each(|error| self.push(error));
         self.omitted += other.omitted;
     }

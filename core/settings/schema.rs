@@ -91,12 +91,12 @@ pub struct Entry {
 
 impl Entry {
     /// The value as it was written.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// An attribute where it was written.
-    pub fn attribute(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn attribute(&self, name: &str) -> Option<&Entry> {
         self.attributes.iter().find(|entry| entry.setting.name == name)
     }
 
@@ -131,7 +131,7 @@ impl Entries {
     }
 
     /// A plain setting where it was written last.
-    pub fn written(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn written(&self, name: &str) -> Option<&Entry> {
         self.plain.iter().find(|entry| entry.setting.name == name)
     }
 
@@ -172,19 +172,19 @@ pub fn check(document: Document, table: &'static [Setting]) -> Result<(Entries, 
 }
 
 /// Compares statements with a table, one after the other.
-pub struct Checker {
+pub(crate) struct Checker {
     entries: Entries,
     check: Check,
 }
 
 impl Checker {
     /// Nothing has been written so far.
-    pub fn new(table: &'static [Setting]) -> Self {
+    pub(crate) fn new(table: &'static [Setting]) -> Self {
         Self { entries: Entries::none(table), check: Check::default() }
     }
 
     /// The next statement.
-    pub fn take(&mut self, statement: Statement) {
+    pub(crate) fn take(&mut self, statement: Statement) {
         match statement {
             Statement::Include { place, path } => self.check.errors.push(Error {
                 place,
@@ -201,7 +201,7 @@ impl Checker {
     ///
     /// # Errors
     /// Everything wrong, by file and line.
-    pub fn finish(self, mut syntax: Errors) -> Result<(Entries, Vec<Warning>), Errors> {
+    pub(crate) fn finish(self, mut syntax: Errors) -> Result<(Entries, Vec<Warning>), Errors> {
         let Self { entries, check: Check { errors, warnings, .. } } = self;
         syntax.append(errors);
         if syntax.is_empty() {

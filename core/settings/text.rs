@@ -92,7 +92,7 @@ pub fn parse(text: &str, source: &str) -> Document {
 }
 
 /// The same, one statement after the other: a long text is never there as a whole in pieces.
-pub fn parse_each(text: &str, source: &str, errors: &mut Errors, take: &mut dyn FnMut(Statement)) {
+pub(crate) fn parse_each(text: &str, source: &str, errors: &mut Errors, take: &mut dyn FnMut(Statement)) {
     let source: Arc<str> = source.into();
     let mut line = TextLine::default();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

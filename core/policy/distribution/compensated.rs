@@ -10,7 +10,7 @@ use super::{Claim, Rule};
 
 /// S·F, braked where it is more than a multiple of S; 40 bytes per active association.
 #[derive(Clone, Debug, Default)]
-pub struct Compensated {
+pub(crate) struct Compensated {
     /// C, at least 1.
     factor: f64,
     claims: Vec<Sibling>,
@@ -30,7 +30,7 @@ struct Sibling {
 
 /// What an association holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Held {
+pub(crate) struct Held {
     tickets: f64,
     /// What the shares alone would give, over the tickets.
     target: f64,
@@ -38,7 +38,7 @@ pub struct Held {
 
 impl Compensated {
     /// With this `CompensationFactor`.
-    pub fn new(factor: f64) -> Self {
+    pub(crate) fn new(factor: f64) -> Self {
         Self { factor, ..Self::default() }
     }
 

@@ -6,7 +6,7 @@ mod compensated;
 use crate::settings::table::distributions::distributions;
 use crate::settings::Distribution;
 
-pub use compensated::Compensated;
+pub(crate) use compensated::Compensated;
 
 /// Makes the modules, and what is asked of a word.
 macro_rules! rules {

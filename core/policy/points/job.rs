@@ -86,7 +86,7 @@ pub enum JobState {
 
 impl JobState {
     /// All of them, with what Slurm calls them.
-    pub const ALL: [(Self, &'static str); 3] =
+    pub(crate) const ALL: [(Self, &'static str); 3] =
         [(Self::Pending, "PENDING"), (Self::Running, "RUNNING"), (Self::Suspended, "SUSPENDED")];
 }
 

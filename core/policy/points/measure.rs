@@ -12,12 +12,12 @@ const NARROW: f64 = 1e-5;
 
 impl Range {
     /// From the smallest to the largest number.
-    pub fn new(low: f64, high: f64) -> Self {
+    pub(crate) fn new(low: f64, high: f64) -> Self {
         Self((low.is_finite() && high.is_finite() && low <= high).then_some((low, high)))
     }
 
     /// Both; `None` where there are no jobs.
-    pub fn ends(self) -> Option<(f64, f64)> {
+    pub(crate) fn ends(self) -> Option<(f64, f64)> {
         self.0
     }
 

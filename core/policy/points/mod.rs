@@ -39,8 +39,8 @@ use crate::settings::{self, ComponentKind, Settings};
 use crate::ties::settled;
 
 pub use beyond::Beyond;
-pub use job::expansion_factor;
-pub use job::{GroupAt, JobState, Needs, PartitionAt, PointsJob, QosAt, Request};
+pub(crate) use job::GroupAt;
+pub use job::{expansion_factor, JobState, Needs, PartitionAt, PointsJob, QosAt, Request};
 pub use listing::{Listed, TargetStanding, Whose};
 pub use measure::{Range, Ranges};
 pub use reader::{number, Facts as JobFacts, Reader};
@@ -86,7 +86,7 @@ macro_rules! components {
 
         impl Largest {
             /// Each by the word of its component.
-            pub fn by_word(&mut self) -> impl Iterator<Item = (String, &mut f64)> {
+            pub(crate) fn by_word(&mut self) -> impl Iterator<Item = (String, &mut f64)> {
                 [$((ComponentKind::$kind.to_string(), &mut self.$name)),+].into_iter()
             }
         }

@@ -19,7 +19,8 @@ use crate::tree::{Node, ShareTree};
 
 pub use cycle::{QueuedJob, Role};
 pub use names::{comment_tickets, Bearer, JobNames, Named, Names, NONE_OF_THAT_NAME};
-pub use override_tickets::{Change, OwnTickets, Turn};
+pub(crate) use override_tickets::Turn;
+pub use override_tickets::{Change, OwnTickets};
 pub use size::{Measure, SizeFacts};
 
 /// Which override tickets a job has besides those of its association; [`Pools::extra`] gives it, for the cycle.

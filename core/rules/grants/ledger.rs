@@ -16,7 +16,6 @@ use super::lineage::Lineage;
 use super::lines::{Line, Sequences};
 use super::periods::Periods;
 use super::slots::Slots;
-use super::GrantStanding;
 
 /// The name of its file, in `StateSaveLocation`.
 pub const FILE: &str = "multifactor2_grants";
@@ -187,7 +186,7 @@ impl Accounts {
     }
 
     /// How many there are.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.all.len()
     }
 
@@ -203,7 +202,7 @@ impl Accounts {
     }
 
     /// Adds one. `false` if the name exists.
-    pub fn insert(&mut self, name: String, account: Account) -> bool {
+    pub(crate) fn insert(&mut self, name: String, account: Account) -> bool {
         self.edits += 1;
         let is_new = !self.names.contains_key(&name);
         if is_new {
@@ -409,11 +408,6 @@ impl Ledger {
         Self { gap: Gap { after: self.since, before: i64::MAX }, ..self }
     }
 
-    /// How a line stands; `None` outside of it.
-    pub fn standing(&self, line: &Line, at: i64) -> Option<GrantStanding> {
-        line.grant.standing(&self.used(line), at)
-    }
-
     /// Whether what was used of a line cannot be known.
     pub fn is_unknown(&self, line: &Line) -> bool {
         self.accounts.get(&line.ledger).is_none_or(|account| account.is_unknown)
@@ -435,13 +429,13 @@ impl Account {
     }
 
     /// The usage of all periods.
-    pub fn total(&self) -> i128 {
+    pub(crate) fn total(&self) -> i128 {
         let all = self.used.iter().chain(self.corrected.iter().flatten());
         all.fold(0, |sum, one| sum.saturating_add(*one))
     }
 
     /// The usage of each period.
-    pub fn amounts(&self) -> Vec<i128> {
+    pub(crate) fn amounts(&self) -> Vec<i128> {
         (1..=self.used.len().max(self.corrected.len())).map(|period| self.amount(period)).collect()
     }
 

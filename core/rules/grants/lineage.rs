@@ -45,11 +45,6 @@ impl Lineage {
         then.find_map(|(_, parent)| parent.as_deref()).filter(|parent| !parent.is_empty())
     }
 
-    /// Whether an account was ever there.
-    pub fn knows(&self, account: &str) -> bool {
-        self.all.contains_key(account)
-    }
-
     /// When accounts were moved or removed.
     pub fn changes(&self) -> BTreeSet<i64> {
         self.all.values().flat_map(|known| known.iter().skip(1)).map(|(from, _)| *from).collect()
@@ -64,7 +59,7 @@ impl Lineage {
     }
 
     /// What held before a time only is not needed any more.
-    pub fn forget_before(&mut self, at: i64) {
+    pub(crate) fn forget_before(&mut self, at: i64) {
         self.all.retain(|_, known| {
             let older = known.iter().skip(1).take_while(|(from, _)| *from <= at).count();
             known.drain(..older);
@@ -98,11 +93,11 @@ mod tests {
         assert_eq!(lineage.changes().into_iter().collect::<Vec<_>>(), [100, 200]);
         lineage.forget_before(150);
         assert_eq!(
-            (lineage.path("c", 10), lineage.knows("a")),
+            (lineage.path("c", 10), lineage.all.contains_key("a")),
             (["c", "b", "root"].map(Into::into).to_vec(), true)
         );
         lineage.forget_before(200);
-        assert_eq!((lineage.knows("c"), lineage.path("x", 0)), (false, vec!["x".to_owned()]));
+        assert_eq!((lineage.all.contains_key("c"), lineage.path("x", 0)), (false, vec!["x".to_owned()]));
     }
 
     #[test]

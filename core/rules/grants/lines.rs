@@ -96,7 +96,7 @@ pub struct Sequences {
 
 impl Key {
     /// That of a name on a line with a unit, and with partitions or a book.
-    pub fn of(
+    pub(crate) fn of(
         settings: &Settings,
         (kind, name): (GrantKind, &str),
         unit: &str,
@@ -182,7 +182,7 @@ fn parts(has_factors: bool) -> i64 {
 
 impl Line {
     /// From when on, and until when, what is used of it is counted.
-    pub fn counted(&self) -> (i64, i64) {
+    pub(crate) fn counted(&self) -> (i64, i64) {
         let (first, last) = self.grant.periods.whole();
         (first.max(self.counted_from.unwrap_or(first)), last)
     }
@@ -213,7 +213,7 @@ impl Sequence {
     }
 
     /// The same by its number.
-    pub fn line_number(&self, at: i64) -> Option<usize> {
+    pub(crate) fn line_number(&self, at: i64) -> Option<usize> {
         let holds = |line: &Line| {
             let (first, end) = line.grant.periods.whole();
             (first..end).contains(&at)

@@ -27,9 +27,10 @@ use num_traits::{Signed as _, ToPrimitive as _, Zero as _};
 
 pub use crate::settings::GrantSplit as Split;
 pub use effects::{Effect, Effects, Filters, Granted};
-pub use lineage::{Lineage, DEEPEST};
-pub use lines::{has_factors, Key, Line, Sequence, Sequences};
-pub use periods::{Pace, Periods, MOST as MOST_PERIODS};
+pub use lineage::DEEPEST;
+pub use lines::{has_factors, Key, Sequence, Sequences};
+pub(crate) use periods::MOST as MOST_PERIODS;
+pub use periods::{Pace, Periods};
 pub use scopes::Scopes;
 pub use slots::Slots;
 pub use standings::Standings;

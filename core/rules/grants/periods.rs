@@ -23,7 +23,7 @@ pub enum Pace {
 pub struct Periods(Arc<[i64]>);
 
 /// The most periods that a grant may have.
-pub const MOST: usize = 10_000;
+pub(crate) const MOST: usize = 10_000;
 
 const DAY: i64 = 86_400;
 
@@ -100,7 +100,7 @@ impl Periods {
     }
 
     /// Whether the first or the last period is shorter than others of its kind, since the grant begins or ends within it.
-    pub fn are_cut(from: Date, until: Date, pace: Pace) -> bool {
+    pub(crate) fn are_cut(from: Date, until: Date, pace: Pace) -> bool {
         let (first, end) = (DayNumber::of(from), DayNumber(DayNumber::of(until).0 + 1));
         let begins =
             |pace: Pace, date: Date| date.day == 1 && (pace == Pace::Month || (date.month - 1) % 3 == 0);
@@ -120,7 +120,7 @@ impl Periods {
     }
 
     /// The day of the calendar that a time is in: from its beginning to its end.
-    pub fn day(at: i64, offset: &impl Fn(i64) -> i64) -> (i64, i64) {
+    pub(crate) fn day(at: i64, offset: &impl Fn(i64) -> i64) -> (i64, i64) {
         let mut day = DayNumber((at + offset(at)).div_euclid(DAY));
         // Of a midnight that comes twice the first one counts.
         while day.begins(offset) > at {

@@ -5,7 +5,7 @@ use super::Recipe;
 
 /// What a column is of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub(crate) struct Column {
     /// The book; `None` for all jobs.
     pub book: Option<String>,
     /// `billing`, or a TRES.
@@ -37,7 +37,7 @@ pub fn count(recipe: &Recipe) -> usize {
 }
 
 /// The columns of a recipe.
-pub fn of(recipe: &Recipe) -> Vec<Column> {
+pub(crate) fn of(recipe: &Recipe) -> Vec<Column> {
     let column =
         |book: Option<&String>, of: &str| Column { book: book.cloned(), of: of.to_owned(), left: 1.0 };
     let all = recipe.tres.iter().map(|name| column(None, name));

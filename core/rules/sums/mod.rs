@@ -67,7 +67,7 @@ impl Recipe {
 
 /// A sum.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Kept {
+pub(crate) struct Kept {
     /// What decays.
     pub halflife: f64,
     /// The current window first.
@@ -78,7 +78,7 @@ pub struct Kept {
 
 impl Kept {
     /// Nothing in it, or less than anybody will ever see.
-    pub fn is_faded(&self) -> bool {
+    pub(crate) fn is_faded(&self) -> bool {
         self.halflife < 1e-3 && self.windows.iter().all(|amount| *amount == 0.0) && self.columns.is_empty()
     }
 

@@ -141,7 +141,7 @@ const UNIT: &str = "cpu-hours";
 const HOURS: &str = "-hours";
 
 /// How long the periods of a grant are, as a text; `None` for another one.
-pub fn pace(text: &str) -> Option<crate::rules::grants::Pace> {
+pub(crate) fn pace(text: &str) -> Option<crate::rules::grants::Pace> {
     use crate::rules::grants::Pace;
     let text = text.to_ascii_lowercase();
     match text.as_str() {
@@ -157,14 +157,14 @@ pub fn pace(text: &str) -> Option<crate::rules::grants::Pace> {
 }
 
 /// The TRES of a unit, in small letters; `None` for another text.
-pub fn tres_of_unit(text: &str) -> Option<String> {
+pub(crate) fn tres_of_unit(text: &str) -> Option<String> {
     let text = text.to_ascii_lowercase();
     let tres = text.strip_suffix(HOURS)?;
     super::metric(tres).then(|| tres.to_owned())
 }
 
 /// An exact number of decimal digits; `None` for another text.
-pub fn exact(text: &str) -> Option<Exact> {
+pub(crate) fn exact(text: &str) -> Option<Exact> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
     let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -213,7 +213,7 @@ fn is_pace(text: &str) -> bool {
 
 impl Adjust {
     /// The TRES of its unit, in small letters.
-    pub fn tres(&self) -> Option<String> {
+    pub(crate) fn tres(&self) -> Option<String> {
         tres_of_unit(self.unit.as_deref().unwrap_or(UNIT))
     }
 }
@@ -225,7 +225,7 @@ impl Grant {
     }
 
     /// Its days are those of UTC.
-    pub fn is_universal(&self) -> bool {
+    pub(crate) fn is_universal(&self) -> bool {
         self.time_zone == Some(GrantZone::Utc)
     }
 
@@ -235,7 +235,7 @@ impl Grant {
     }
 
     /// Jobs beyond it do not start.
-    pub fn stops(&self) -> bool {
+    pub(crate) fn stops(&self) -> bool {
         self.beyond == Some(GrantBeyond::Block)
     }
 }

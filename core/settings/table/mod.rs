@@ -9,17 +9,17 @@ mod points;
 
 use std::path::Path;
 
-pub use books::Book;
+pub(crate) use books::Book;
 pub use charging::{Charge, ChargeKind, ChargeScope};
-pub use distributions::Distribution;
+pub(crate) use distributions::Distribution;
 use dominant::lists_tres;
-pub use grants::{
-    Adjust, Grant, GrantBeyond, GrantKind, GrantOutside, GrantPreset, GrantRule, GrantSplit, GrantZone,
-};
+pub(crate) use grants::{Adjust, GrantPreset, GrantRule};
+pub use grants::{Grant, GrantBeyond, GrantKind, GrantOutside, GrantSplit};
+pub use points::Component;
 pub use points::{
-    Component, ComponentKind, Credential, CredentialKind, Curve, DeadlineIs, Service, ServiceKind, Target,
-    TargetKind, TargetMode, TargetType,
+    ComponentKind, CredentialKind, Curve, ServiceKind, Target, TargetKind, TargetMode, TargetType,
 };
+pub(crate) use points::{Credential, DeadlineIs, Service};
 
 crate::settings! {
     /// The settings in force.

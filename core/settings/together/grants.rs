@@ -186,13 +186,13 @@ fn is_of(settings: &Settings, line: &Adjust, name: &str, grant: &Grant) -> bool 
 
 impl Grant {
     /// How long its periods are.
-    pub fn pace(&self) -> Pace {
+    pub(crate) fn pace(&self) -> Pace {
         let of_preset = if self.preset == Some(GrantPreset::Nhr) { Pace::Quarter } else { Pace::Month };
         self.pace.as_deref().and_then(pace).unwrap_or(of_preset)
     }
 
     /// What may be used in a period.
-    pub fn rule(&self) -> GrantRule {
+    pub(crate) fn rule(&self) -> GrantRule {
         self.rule.unwrap_or(match self.preset {
             None | Some(GrantPreset::Jsc | GrantPreset::Nhr) => GrantRule::Carry,
             Some(GrantPreset::Rwth) => GrantRule::Window,

@@ -111,7 +111,7 @@ faults: ## panic in every step of the plugin, in a test build
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	$(IN_PROCESS) $(CARGO) test --locked --features faults --test faults
 
-random: ## run the random tests of core by SEEDS=1000 seeds (from FIRST=1 on), once before an issue ends
+random: ## run the random tests of core and accounting by SEEDS=1000 seeds (from FIRST=1 on), once before an issue ends
 	SEEDS=$(SEEDS) FIRST=$(FIRST) tests/random-seeds
 
 soak: ## in each of RELEASES (all Debian suites): kill slurmctld KILLS=200 times, then everything at once for MINUTES=10; ends in a table
@@ -121,8 +121,8 @@ soak: ## in each of RELEASES (all Debian suites): kill slurmctld KILLS=200 times
 
 # The version that the list of equivalent mutants (.cargo/mutants.toml) was made with.
 MUTANTS_VERSION := 27.1.0
-# "core", "command", files or directories in one of them (core/rules, command/model), or files or directories of src. core takes an hour on
-# an idle machine, src/plugin some hours; MUTANT_SHARD=0/3 takes a third of it.
+# "core", "accounting", "command", files or directories in one of them (core/rules, command/model), or files or directories of src. core
+# takes an hour on an idle machine, src/plugin some hours; MUTANT_SHARD=0/3 takes a third of it.
 MUTANTS   ?= core
 MUTANT_SHARD ?=
 

@@ -5,8 +5,7 @@
 //! Where the C code is undefined or divides zero by zero, which on x86-64 ends in priority 4294967295, the
 //! result here is defined and said with each function.
 
-use crate::facts::JobSize;
-use crate::rules::charge::NO_CONSUME;
+use crate::facts::{JobSize, NO_CONSUME};
 use crate::ties::settled;
 
 /// What is stored for a nice value or a site factor of 0 (`NICE_OFFSET`).

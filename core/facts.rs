@@ -2,10 +2,11 @@
 //!
 //! The plugin reads them from slurmctld's records (`src/host/views.rs` says from which fields), the command and replays from files.
 
-use crate::rules::charge::NO_CONSUME;
-
 /// Stored in place of a 32 bit number that is not set (`NO_VAL`).
 pub const NO_VAL: u32 = 0xffff_fffe;
+
+/// Count of a TRES that a job holds without consuming it (`NO_CONSUME_VAL64`).
+pub const NO_CONSUME: u64 = 0xffff_ffff_ffff_fffd;
 
 /// What the priority of a job needs besides its size, its TRES and what others have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

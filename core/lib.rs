@@ -44,19 +44,16 @@
 //! assert_eq!(points.value(&job), 60);
 //! ```
 //!
-//! **A charge.** A job of 4 billable CPUs has run for three minutes of a cycle of five. It adds:
+//! **A charge.** `Charge` lines say by how much usage of some jobs counts more or less:
 //!
 //! ```
-//! use multifactor2_core::decay::RunDecay;
-//! use multifactor2_core::rules::charge::{Elapsed, JobTimes, Period, Rates};
+//! use multifactor2_core::rules::charge_rules::ChargeRules;
+//! use multifactor2_core::settings::Settings;
 //!
-//! let job = JobTimes { start: 1_020, end: 0, expected_end: 4_620, limit: 60, over: false };
-//! let period = Period { start: 900, end: 1_200, job_ended: false };
-//! let elapsed = Elapsed::within(period, &job).unwrap();
-//! let rates = Rates { billable: 4.0, ..Rates::default() };
-//! // Without a half-life.
-//! let amounts = elapsed.amounts(&mut RunDecay::new(1.0), &rates);
-//! assert_eq!((amounts.wall, amounts.raw), (180.0, 720.0));
+//! let lines = "Charge=QOS Name=night Usage=0.5";
+//! let rules = ChargeRules::of(&Settings::parse(lines, "example").unwrap().settings);
+//! assert_eq!(rules.qos.of("night").usage, 0.5);
+//! assert_eq!(rules.qos.of("normal").usage, 1.0);
 //! ```
 
 #![forbid(unsafe_code)]
@@ -68,7 +65,6 @@ pub mod calendar;
 pub mod competition;
 pub mod decay;
 pub mod evaluator;
-pub mod explain;
 pub mod factors;
 pub mod facts;
 pub mod policy;

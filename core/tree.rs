@@ -249,7 +249,7 @@ fn above(table: &[u32], node: Node) -> Option<Node> {
 }
 
 /// The value of a node; the type's zero for a node of another, larger tree.
-pub(super) fn at<T: Copy + Default>(values: &[T], node: Node) -> T {
+pub fn at<T: Copy + Default>(values: &[T], node: Node) -> T {
     values.get(node.index()).copied().unwrap_or_default()
 }
 

@@ -166,7 +166,7 @@ impl ChargeRules {
     }
 
     /// Whether some lines count at some hours only.
-    pub(crate) fn are_timed(&self) -> bool {
+    pub fn are_timed(&self) -> bool {
         !self.timed.is_empty()
     }
 
@@ -181,7 +181,7 @@ impl ChargeRules {
     }
 
     /// The same for the time from `from` to `to`, divided where they change: until when each part is.
-    pub(super) fn divided(&self, span: (i64, i64), offset: impl Fn(i64) -> Option<i64>) -> Vec<(i64, Self)> {
+    pub fn divided(&self, span: (i64, i64), offset: impl Fn(i64) -> Option<i64>) -> Vec<(i64, Self)> {
         if !self.are_timed() {
             return if span.0 < span.1 { vec![(span.1, self.clone())] } else { Vec::new() };
         }
@@ -226,8 +226,6 @@ mod tests {
     #![allow(clippy::float_cmp)] // products of numbers that are exact
 
     use super::*;
-    use crate::rules::rule_history::RuleHistory;
-    use proptest::prelude::*;
 
     fn rules(text: &str) -> ChargeRules {
         ChargeRules::of(&Settings::parse(text, "f").unwrap().settings)
@@ -286,65 +284,5 @@ mod tests {
             ("r".to_owned(), Bearer::Job),
         ];
         assert_eq!(found, expected);
-    }
-
-    /// Midnight before a Monday, in UTC.
-    const MONDAY: i64 = 1_795_392_000;
-
-    #[test]
-    fn lines_with_hours_hold_for_the_seconds_in_them_and_multiply_with_others() {
-        let timed = rules(
-            "Charge=Partition Name=p Factor=2\nCharge=Partition Name=p Factor=0.5 Days=Mon-Fri Hours=18:00-06:00\n\
-             Charge=QOS Name=q Factor=10 Days=Sat,Sun",
-        );
-        assert!(timed.are_timed() && !timed.are_none());
-        let history = RuleHistory { former: vec![], current: timed };
-        let of = |start: i64, end: i64| {
-            let divided = history.divided(start, end, |_| Some(0));
-            let within = divided.within(start, end);
-            #[allow(clippy::cast_precision_loss)] // seconds
-            let run = (end - start) as f64;
-            let all: Vec<&ChargeRules> = within.all().collect();
-            let names: [fn(&ChargeRules) -> ChargeFactors; 2] =
-                [|rules| rules.partitions.of("p"), |rules| rules.qos.of("Q")];
-            names.map(|of| within.mean(start, run, |at| of(all[at])).usage)
-        };
-        let hour = 3600;
-        // Half an hour of the night and as much of the day.
-        assert_eq!(of(MONDAY + 11 * hour / 2, MONDAY + 13 * hour / 2), [1.5, 1.0]);
-        assert_eq!(of(MONDAY + 12 * hour, MONDAY + 13 * hour), [2.0, 1.0]);
-        // The last hour of a Friday and the first of a Saturday.
-        assert_eq!(of(MONDAY + (5 * 24 - 1) * hour, MONDAY + (5 * 24 + 1) * hour), [1.5, 5.5]);
-        // A whole week: 60 of 168 hours at night, 48 on the weekend.
-        let [p, q] = of(MONDAY, MONDAY + 7 * 24 * hour);
-        assert!(
-            (p - (60.0 + 108.0 * 2.0) / 168.0).abs() < 1e-12 && (q - (120.0 + 480.0) / 168.0).abs() < 1e-12
-        );
-        // The second before a job's end, where that is a border.
-        let last = MONDAY + 6 * hour;
-        assert_eq!(of(last - 1, last), [1.0, 1.0]);
-    }
-
-    proptest! {
-        #![proptest_config(multifactor2_fixtures::seeded())]
-
-        /// Against counting second by second.
-        #[test]
-        fn the_mean_is_that_of_all_seconds(
-            changes in prop::collection::vec((0_i64..300, 0_u32..8), 0..4), start in 0_i64..300, run in 1_u32..100,
-            last in 0_u32..8,
-        ) {
-            let mut changes = changes;
-            changes.sort_unstable();
-            let former = changes.iter().map(|(until, _)| (*until, ChargeRules::default())).collect();
-            let history = RuleHistory { former, current: ChargeRules::default() };
-            let factor = |at: usize| f64::from(changes.get(at).map_or(last, |(_, factor)| *factor));
-            let found = history.within(i64::MIN, i64::MAX).mean(start, f64::from(run), |at| ChargeFactors { usage: factor(at), limits: 1.0 });
-            let sum: f64 = (start..start + i64::from(run))
-                .map(|second| factor(changes.iter().take_while(|(until, _)| *until <= second).count()))
-                .sum();
-            prop_assert!((found.usage * f64::from(run) - sum).abs() < 1e-6);
-            prop_assert!((found.limits - 1.0).abs() < 1e-12);
-        }
     }
 }

@@ -19,7 +19,7 @@ pub struct Windows {
 
 impl Windows {
     /// The most windows that count.
-    pub(crate) const MOST: usize = 100_000;
+    pub const MOST: usize = 100_000;
 
     /// Windows of `length` seconds, of which `depth` count, at a time.
     pub fn new(length: i64, depth: usize, now: i64) -> Self {
@@ -29,7 +29,7 @@ impl Windows {
 
     /// The same with another current one, as it was saved.
     #[must_use]
-    pub(crate) fn with_newest(self, newest: i64) -> Self {
+    pub fn with_newest(self, newest: i64) -> Self {
         Self { newest, ..self }
     }
 
@@ -118,7 +118,7 @@ impl Windows {
 }
 
 /// A sum that stays a number.
-pub(super) fn plus(sum: f64, more: f64) -> f64 {
+pub fn plus(sum: f64, more: f64) -> f64 {
     (sum + more).min(f64::MAX)
 }
 

@@ -3,7 +3,7 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use multifactor2_core::rules::charge::{released_before_restart, Amounts, Elapsed, JobTimes, Period, Rates};
+use multifactor2_accounting::charge::{released_before_restart, Amounts, Elapsed, JobTimes, Period, Rates};
 use multifactor2_core::rules::charge_rules::ChargeFactors;
 use multifactor2_core::decay::{decay_factor, decay_over, RunDecay};
 use multifactor2_core::facts::JobSize;

@@ -3,11 +3,11 @@
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use multifactor2_core::rules::ended::Ended;
-use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{Cycle, Model, Readings, Recipe};
-use multifactor2_core::rules::sums_file::{parse, text};
-use multifactor2_core::rules::tally::{Charge, TallyPlace, Tally};
+use multifactor2_accounting::ended::Ended;
+use multifactor2_accounting::raw_usage::Seen;
+use multifactor2_accounting::sums::{Cycle, Model, Readings, Recipe};
+use multifactor2_accounting::sums_file::{parse, text};
+use multifactor2_accounting::tally::{Charge, TallyPlace, Tally};
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unreadable_literal)]
 
-use multifactor2_core::rules::charge;
+use multifactor2_accounting::charge;
 use multifactor2_core::{factors, facts, tree};
 
 include!(concat!(env!("OUT_DIR"), "/constants.rs"));
@@ -12,6 +12,6 @@ include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 // The core knows nothing of Slurm, but the numbers that it is given mean the same.
 const _: () = assert!(facts::NO_VAL == NO_VAL);
 const _: () = assert!(factors::NICE_OFFSET == NICE_OFFSET);
-const _: () = assert!(charge::NO_CONSUME == NO_CONSUME_VAL64);
+const _: () = assert!(facts::NO_CONSUME == NO_CONSUME_VAL64);
 const _: () = assert!(charge::END_CHARGED == NO_VAL as i64);
 const _: () = assert!(tree::USE_PARENT == SLURMDB_FS_USE_PARENT);

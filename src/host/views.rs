@@ -1,10 +1,10 @@
 //! Reads facts from records, and declares once which fields each takes. The same declaration tells a walk what to fetch in advance.
 
+use multifactor2_accounting::charge::JobTimes;
 use multifactor2_core::factors::NICE_OFFSET;
 use multifactor2_core::facts::{
     self, Association as AssociationFacts, Course, Job as JobFacts, JobSize, Request, UNLIMITED,
 };
-use multifactor2_core::rules::charge::JobTimes;
 
 use super::access::Open;
 use super::constants::{INFINITE, TRES_ARRAY_CPU, TRES_ARRAY_MEM, TRES_ARRAY_NODE};

@@ -1,7 +1,7 @@
 //! Charges jobs for the time that they run, and corrects run seconds after a restart.
 //!
 //! The charges of jobs are first collected and then posted, one association or QOS after the other: see
-//! [`multifactor2_core::rules::ledger`]. All of it happens under one hold of the locks. TRES usage and run seconds change only if limits
+//! [`multifactor2_accounting::ledger`]. All of it happens under one hold of the locks. TRES usage and run seconds change only if limits
 //! are enforced, as in stock priority/multifactor.
 
 use rustc_hash::FxHashMap;
@@ -19,17 +19,17 @@ use crate::host::locks::{AssocLock, Usage};
 use crate::host::panics::attempt;
 use crate::host::records::{Association, AssociationUsage, Job, Qos};
 use crate::host::views;
-use multifactor2_core::decay::RunDecay;
-use multifactor2_core::rules::charge::{
+use multifactor2_accounting::charge::{
     released_before_restart, Amounts, Elapsed, Period, Rates, END_CHARGED,
 };
+use multifactor2_accounting::ended::RawCharge;
+use multifactor2_accounting::given_back::GivenBack;
+use multifactor2_accounting::interrupted::{Ending, Interrupted};
+use multifactor2_accounting::ledger::Ledger;
+use multifactor2_accounting::rule_history::RulesWithin;
+use multifactor2_core::decay::RunDecay;
 use multifactor2_core::rules::charge_rules::ChargeFactors;
-use multifactor2_core::rules::ended::RawCharge;
-use multifactor2_core::rules::given_back::GivenBack;
-use multifactor2_core::rules::interrupted::{Ending, Interrupted};
-use multifactor2_core::rules::ledger::Ledger;
 use multifactor2_core::rules::minimum::{ended_within, Run};
-use multifactor2_core::rules::rule_history::RulesWithin;
 
 /// Whether a cycle charges a job: it holds resources and accounting knows it.
 ///

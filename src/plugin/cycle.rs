@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use tracing::{debug, warn};
 
+use multifactor2_accounting::charge::Period;
 use multifactor2_core::calendar::ResetPeriod;
 use multifactor2_core::decay::{decay_factor, decay_over};
 use multifactor2_core::facts::TresTotal;
-use multifactor2_core::rules::charge::Period;
 use multifactor2_core::rules::minimum::Repeated;
 
 use super::charging::{has_ended_untold, is_chargeable, Charger};

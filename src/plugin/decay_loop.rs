@@ -6,7 +6,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use multifactor2_core::rules::rule_history::RuleHistory;
+use multifactor2_accounting::rule_history::RuleHistory;
 use tracing::{debug, error};
 
 use super::charging::Charger;

@@ -5,7 +5,6 @@
 use std::cell::Cell;
 
 use multifactor2_core::evaluator;
-use multifactor2_core::explain::ExplainedJob;
 use multifactor2_core::factors::{
     increase_only, weighted_fair_share, with_points, ClusterSize, Evaluation, Priority,
 };
@@ -17,7 +16,7 @@ use super::assoc_factor::AssocFactor;
 use super::books::ByBook;
 use super::config::Config;
 use super::entries::Entries;
-use super::explain;
+use super::explain::{self, ExplainedJob};
 use super::points::{stopping, PointsEntries, PointsState};
 use super::standing::{Holdings, Share, Standing};
 use super::waiting::{waits, waits_still, Waits};

@@ -1,11 +1,11 @@
-//! Keeps from one slurmctld to the next which jobs' last run was cut off: see [`multifactor2_core::rules::interrupted`].
+//! Keeps from one slurmctld to the next which jobs' last run was cut off: see [`multifactor2_accounting::interrupted`].
 //!
 //! The file is written after a cycle and at a regular end, outside slurmctld's locks, if `Charge=Requeued` is in force and something has
 //! changed. If slurmctld is killed before that, the cause is lost and the run is charged in full. If slurmctld has also forgotten the run,
 //! its number differs from that in the note.
 
+use multifactor2_accounting::interrupted::Interrupted;
 use multifactor2_core::rules::charge_rules::ChargeFactors;
-use multifactor2_core::rules::interrupted::Interrupted;
 use tracing::error;
 
 use super::charging::Noted;

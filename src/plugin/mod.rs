@@ -49,10 +49,10 @@ mod write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
+use multifactor2_accounting::measures::Measures;
+use multifactor2_accounting::rule_history::RuleHistory;
 use multifactor2_core::policy::points::LARGEST_THRESHOLD;
 use multifactor2_core::rules::charge_rules::ChargeRules;
-use multifactor2_core::rules::measures::Measures;
-use multifactor2_core::rules::rule_history::RuleHistory;
 use multifactor2_core::settings::{Settings, SettingsKeeper};
 use once_cell::sync::Lazy;
 use parking_lot::RwLock;

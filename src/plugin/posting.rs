@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 
-use multifactor2_core::rules::charge::{Amounts, NO_CONSUME};
-use multifactor2_core::rules::ledger::Ledger;
+use multifactor2_accounting::charge::Amounts;
+use multifactor2_accounting::ledger::Ledger;
+use multifactor2_core::facts::NO_CONSUME;
 use tracing::warn;
 
 use crate::faults;

@@ -3,8 +3,8 @@
 //! Thousands of jobs share a few partitions, QOS and associations. Each is looked up by name once per hold of the locks, and then by its
 //! address.
 
+use multifactor2_accounting::rule_history::RulesWithin;
 use multifactor2_core::rules::charge_rules::{ChargeFactors, ChargeRules};
-use multifactor2_core::rules::rule_history::RulesWithin;
 use rustc_hash::FxHashMap;
 
 use crate::host::access::{Open, Write};

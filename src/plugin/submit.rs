@@ -7,8 +7,8 @@
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
+use multifactor2_accounting::charge::Period;
 use multifactor2_core::decay::decay_factor;
-use multifactor2_core::rules::charge::Period;
 
 use super::charging::Charger;
 use super::config::Config;

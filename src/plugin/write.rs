@@ -5,13 +5,13 @@
 //! written is no decision but an older number of ours: they put the priority of one of a job's partitions into the record
 //! whenever they look at it there. So the number in the record does not say whether the cycle may write.
 
-use multifactor2_core::explain::Tally;
 use rustc_hash::FxHashMap;
 
 use super::books::ByBook;
 use super::config::Config;
 use super::drafts::{Draft, Drafts, Finished, Task};
 use super::evaluator::{Evaluated, Evaluator, Known, Variants};
+use super::explain::Tally;
 use super::origins::Origins;
 use super::points::PointsState;
 use super::set_jobs::SetJobs;

@@ -3,9 +3,6 @@
 #![allow(clippy::float_cmp)] // whole numbers and halves are exact
 
 use multifactor2_core::policy::pools::{JobNames, Names, Pools, WaitingJob};
-use multifactor2_core::rules::ended::Ended;
-use multifactor2_core::rules::sums::{Cycle, Model, Recipe, SeenQos, Sums};
-use multifactor2_core::rules::tally::{Charge, Tally};
 use multifactor2_core::settings::value::Date;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{FairShare, NodeSpec, ShareTree};
@@ -79,35 +76,5 @@ fn another_entry_of_a_job_loses_the_tickets_of_a_partition_and_no_more() {
             assert_eq!((elsewhere.share_tree, elsewhere.functional), (has.share_tree, has.functional));
             assert_eq!(pools.in_entry(has, names("fast")), has);
         }
-    }
-}
-
-#[test]
-fn a_qos_without_decay_has_all_of_a_job_that_has_ended() {
-    let recipe = Recipe { metric: "cpu".to_owned(), halflife: true, ..Recipe::default() };
-    let mut sums = Sums::new(recipe, 1000, 0);
-    let qos = |id, name: &str, decays| SeenQos { id, name: name.to_owned(), decays, raw: 0.0 };
-    let qos = vec![qos(1, "normal", true), qos(2, "kept", false)];
-    sums.survey_qos(&qos);
-    let mut ended = vec![Ended {
-        job: 7,
-        started: 1010,
-        // 20 seconds of 2, of which 30 are left after decay until the job ended.
-        charge: Charge { start: 1010, run: 20.0, rate: 2.0, decayed: 30.0 },
-        qos: [Some(1), Some(2)],
-        ..Ended::default()
-    }];
-    for (now, expected) in [(1100, (15.0, 40.0)), (1200, (7.5, 40.0))] {
-        // What the host says of them is known from the cycle before on.
-        for known in &qos {
-            sums.qos(known.id);
-        }
-        sums.survey_qos(&qos);
-        let mut tally = Tally::default();
-        tally.begin(sums.windows_at(now), 0);
-        sums.settle(Cycle { now, decay: 0.5, last_reset: 0, tally: &tally }, &mut ended);
-        sums.survey_qos(&qos);
-        let readings = sums.readings(Model::HalfLife);
-        assert_eq!((readings.qos[&1], readings.qos[&2]), expected, "at {now}");
     }
 }

@@ -1,7 +1,6 @@
-//! Facts to evaluations: each part by its own weight, and in words.
+//! Facts to evaluations: each part by its own weight.
 
 use multifactor2_core::evaluator::{Evaluator, FactorConfig};
-use multifactor2_core::explain::{self, ExplainedJob, Tally};
 use multifactor2_core::factors::{
     ClusterSize, Evaluation, NodeCount, SizeOrder, SizePolicy, Weights, NICE_OFFSET,
 };
@@ -115,33 +114,5 @@ fn a_threshold_is_set_from_0_on() {
     assert_eq!(
         [-1.0, 0.0, 0.5, 1e9, f64::from(NO_VAL), f64::NAN].map(has),
         [false, true, true, true, false, false]
-    );
-}
-
-#[test]
-fn a_job_in_words() {
-    let (config, counts) = (config(), [vec![4, 9, 1], vec![16, 9, 2]]);
-    let mut tres = [0.0; 3];
-    let evaluation = evaluator(&config).evaluate(&facts(&counts), STANDING, &mut tres);
-    let job = ExplainedJob {
-        id: 7,
-        evaluation: &evaluation,
-        points: None,
-        tickets: None,
-        tres: &tres,
-        priority: 7153,
-        variants: &[7153, 1],
-    };
-    assert_eq!(
-        explain::job(&config, &job, |tres| format!("tres{tres}")),
-        "job 7: age 0.250000 * 1000 = 250.00; association 0.750000 * 2000 = 1500.00; fair-share 0.125000 * 3000 = 375.00; \
-         job size 0.250000 * 4000 = 1000.00; partition 0.500000 * 5000 = 2500.00; QOS 0.250000 * 6000 = 1500.00; TRES 30.00 \
-         (tres0 0.250000 * 100 = 25.00, tres2 0.500000 * 10 = 5.00); site 3; nice 5; sum 7153.00, priority 7153; by partition and \
-         QOS [7153, 1]"
-    );
-    let tally = Tally { computed: 9, written: 5, same: 2, held: 1, gone: 1, ..Tally::default() };
-    assert_eq!(
-        explain::tally(&tally),
-        "9 priorities computed: 5 written, 2 unchanged, 1 of held jobs, 1 of jobs that have started or are gone"
     );
 }

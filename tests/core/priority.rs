@@ -5,8 +5,8 @@ use multifactor2_core::factors::{
     age_factor, configured_factor, increase_only, job_size_factor, unshift, weighted_tres, ClusterSize,
     Evaluation, NodeCount, Priority, SizeOrder, SizePolicy, Weights, NICE_OFFSET,
 };
+use multifactor2_core::facts::NO_CONSUME;
 use multifactor2_core::facts::{JobSize, NO_VAL};
-use multifactor2_core::rules::charge::NO_CONSUME;
 use proptest::prelude::*;
 
 const DAY: u32 = 24 * 60 * 60;

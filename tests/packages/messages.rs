@@ -170,9 +170,10 @@ fn messages(page: &str) -> Vec<String> {
 
 /// All code of the plugin and its commands.
 fn code() -> Vec<(String, String)> {
-    let all = ["src", "core", "releases", "command/answers/check"].into_iter().flat_map(|root| {
-        sources(root).into_iter().map(move |(path, text)| (format!("{root}/{}", path.display()), text))
-    });
+    let all =
+        ["src", "core", "accounting", "releases", "command/answers/check"].into_iter().flat_map(|root| {
+            sources(root).into_iter().map(move |(path, text)| (format!("{root}/{}", path.display()), text))
+        });
     // Examples are for developers; a build directory is not ours.
     all.filter(|(path, _)| !path.contains("/examples/") && !path.contains("/target/")).collect()
 }

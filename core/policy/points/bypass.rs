@@ -62,12 +62,12 @@ impl Overtaken {
     }
 
     /// Up to when starts are counted.
-    pub(crate) fn until(&self) -> Option<i64> {
+    pub fn until(&self) -> Option<i64> {
         self.until
     }
 
     /// By job id when it was submitted and how often it was overtaken.
-    pub(crate) fn counts(&self) -> impl Iterator<Item = (u32, i64, u32)> + '_ {
+    pub fn counts(&self) -> impl Iterator<Item = (u32, i64, u32)> + '_ {
         self.counts.iter().map(|(id, (submit, count))| (*id, *submit, *count))
     }
 

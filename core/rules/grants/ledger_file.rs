@@ -21,7 +21,7 @@ use super::ledger::{Account, Calendar, Ledger, Mark, Piece};
 use super::lines::WORDS;
 use super::Periods;
 use crate::rules::lines_of_file::{between, not_ours};
-use crate::rules::sums_file::{escaped, unescaped};
+use crate::rules::lines_of_file::{escaped, unescaped};
 
 const FIRST: &str = "multifactor2_grants ";
 const VERSION: u32 = 1;

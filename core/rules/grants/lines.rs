@@ -120,7 +120,7 @@ impl Key {
 
     /// The same as a text, with no blanks but those between five words.
     pub fn text(&self) -> String {
-        use crate::rules::sums_file::escaped;
+        use crate::rules::lines_of_file::escaped;
         let partitions =
             self.partitions.as_ref().map_or_else(|| "-".to_owned(), |names| escaped(&names.join(",")));
         let book = self.book.as_deref().map_or_else(|| "-".to_owned(), escaped);
@@ -129,7 +129,7 @@ impl Key {
 
     /// That of a text, with what follows its five words.
     pub fn read(text: &str) -> Option<(Self, &str)> {
-        use crate::rules::sums_file::unescaped;
+        use crate::rules::lines_of_file::unescaped;
         let mut words = text.splitn(6, ' ');
         let kind = GrantKind::read(words.next()?)?;
         let (name, unit) = (unescaped(words.next()?)?, unescaped(words.next()?)?);

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use multifactor2_core::rules::interrupted::Ending;
+use multifactor2_accounting::interrupted::Ending;
 use multifactor2_core::rules::minimum::Run;
 
 use super::Job;

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use multifactor2_accounting::charge::END_CHARGED;
 use multifactor2_core::facts::amount;
-use multifactor2_core::rules::charge::END_CHARGED;
 use multifactor2_core::rules::grants::ledger::{Cycle, Mark, Piece, Tally};
 use multifactor2_core::rules::grants::{Sequence, Sequences};
 

@@ -1,15 +1,15 @@
 //! Keeps what points need from one slurmctld to the next, and what they note of jobs that end between two cycles: see
-//! [`multifactor2_core::rules::kept_points`].
+//! [`multifactor2_accounting::kept_points`].
 //!
 //! The file is written after each cycle if lines count how often jobs are overtaken or how well time limits fit, and at a regular end,
 //! outside slurmctld's locks. If slurmctld is killed, what it has counted since is counted again, as far as the jobs that started are still
 //! known.
 
+use multifactor2_accounting::accuracy::Accuracies;
+use multifactor2_accounting::kept_points::KeptPoints;
 use multifactor2_core::decay::decay_factor;
 use multifactor2_core::policy::points::bypass::Started;
 use multifactor2_core::policy::points::Needs;
-use multifactor2_core::rules::accuracy::Accuracies;
-use multifactor2_core::rules::kept_points::KeptPoints;
 use tracing::error;
 
 use super::queue::priority_there;

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use multifactor2_accounting::sums::WindowAmounts;
 use multifactor2_core::factors::{unshift, Evaluation, Priority};
 use multifactor2_core::facts::{self, Course, TresTotal};
 use multifactor2_core::policy::points::Parts;
 use multifactor2_core::policy::pools::JobTickets;
-use multifactor2_core::rules::sums::WindowAmounts;
 use multifactor2_snapshot::records::{Entry, Partition, Qos};
 use rustc_hash::FxHashMap;
 

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
+use multifactor2_accounting::sums::WindowAmounts;
 use multifactor2_core::factors::{unshift, Evaluation};
 use multifactor2_core::policy::points::{Ranges, TargetUsage};
-use multifactor2_core::rules::sums::WindowAmounts;
 use multifactor2_core::seldom;
 use multifactor2_snapshot::format::Writer;
 use multifactor2_snapshot::records::{

@@ -10,10 +10,10 @@ mod shown;
 
 use std::sync::Arc;
 
+use multifactor2_accounting::measures::Measures;
 use multifactor2_core::books::{BookAt, BookLines, BookSet, Books, ClosedPartitions};
 use multifactor2_core::policy::points::LARGEST_THRESHOLD;
 use multifactor2_core::policy::pools::JobTickets;
-use multifactor2_core::rules::measures::Measures;
 use multifactor2_core::settings::Settings;
 use multifactor2_core::{facts, Node, NodeSpec, ShareTree};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,7 +1,6 @@
 //! What others see of the standing: `sshare`, the log, and advice on odd configurations.
 
 use multifactor2_core::books::{Book, BookAt, BookSet};
-use multifactor2_core::explain::Numbers;
 use multifactor2_core::{FairShare, Node};
 use rustc_hash::FxHashSet;
 
@@ -11,6 +10,7 @@ use crate::host::access::{Open, Write};
 use crate::host::locks::{self, AssocLock, Levels};
 use crate::host::records::Association;
 use crate::host::views;
+use crate::plugin::explain::Numbers;
 
 /// What an association has in the competition.
 #[derive(Clone, Copy, Debug)]

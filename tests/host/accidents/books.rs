@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use multifactor2_core::rules::sums::Sums;
+use multifactor2_accounting::sums::Sums;
 use slurm_inproc::{state, Association, Conf, Host, HostResult, Job, Partition, Plugin};
 
 use crate::driver::{Accident, Lives, MIDNIGHT};

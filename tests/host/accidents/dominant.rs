@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use multifactor2_core::rules::sums::Sums;
+use multifactor2_accounting::sums::Sums;
 use slurm_inproc::{state, Association, Conf, Extended, Host, HostResult, Partition, Qos};
 
 use crate::driver::{Accident, Lives};

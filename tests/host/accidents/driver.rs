@@ -6,8 +6,8 @@ use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use multifactor2_core::rules::sums::Sums;
-use multifactor2_core::rules::sums_file::parse;
+use multifactor2_accounting::sums::Sums;
+use multifactor2_accounting::sums_file::parse;
 use slurm_inproc::{Conf, Cycle, Host, HostResult, Job, Options, Plugin};
 
 use crate::setup::{cycle_at, end_job, host, running, usage, DAILY, NOW};

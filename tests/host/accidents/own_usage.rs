@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use multifactor2_core::rules::sums::{Model, Readings};
+use multifactor2_accounting::sums::{Model, Readings};
 use slurm_inproc::{state, Conf, Host, HostResult, Job, Partition};
 
 use crate::driver::{early_save, Accident, Lives, Step};

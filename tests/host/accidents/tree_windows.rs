@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use multifactor2_core::rules::sums::WindowAmounts;
+use multifactor2_accounting::sums::WindowAmounts;
 use slurm_inproc::{AssociationUsage, Conf, Extended, Host, HostResult};
 
 use crate::driver::{early_save, Accident, Lives, MIDNIGHT};

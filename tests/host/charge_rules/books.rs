@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use multifactor2_core::rules::sums_file::parse;
+use multifactor2_accounting::sums_file::parse;
 use slurm_inproc::{state, Conf, Host, HostResult, Job};
 
 use super::{begin, of, ALICE};

@@ -316,8 +316,8 @@ fn a_job_that_is_cancelled_while_it_waits_after_a_requeue_is_charged_nothing_mor
         let file = host.directory().join("state/multifactor2_usage");
         if settings == targets {
             let text = std::fs::read_to_string(file).expect("the file is there");
-            let sums = multifactor2_core::rules::sums_file::parse(&text).expect("it can be read").0;
-            assert_eq!(sums.readings(multifactor2_core::rules::sums::Model::HalfLife).all, 240.0);
+            let sums = multifactor2_accounting::sums_file::parse(&text).expect("it can be read").0;
+            assert_eq!(sums.readings(multifactor2_accounting::sums::Model::HalfLife).all, 240.0);
         }
         host.quit()?;
     }

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use multifactor2_core::rules::sums::{Model, Sums};
-use multifactor2_core::rules::sums_file::parse;
+use multifactor2_accounting::sums::{Model, Sums};
+use multifactor2_accounting::sums_file::parse;
 use slurm_inproc::{state, Conf, Host, HostResult, Job};
 
 use super::{begin, of, of_qos, ALICE};

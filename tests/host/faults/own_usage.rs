@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use multifactor2_core::rules::sums::Model;
-use multifactor2_core::rules::sums_file::parse;
+use multifactor2_accounting::sums::Model;
+use multifactor2_accounting::sums_file::parse;
 use slurm_inproc::{state, HostResult, Job};
 
 use crate::kills::POINTS;

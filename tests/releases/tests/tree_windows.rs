@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use multifactor2_core::rules::sums_file::parse;
+use multifactor2_accounting::sums_file::parse;
 use slurm_testcluster::policies::FILE;
 use slurm_testcluster::{Account, Accounts, Cluster, Job, JobId, Release};
 

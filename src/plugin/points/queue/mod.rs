@@ -6,15 +6,15 @@ mod order;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use multifactor2_accounting::accuracy::Accuracies;
+use multifactor2_accounting::sums::{Model, Readings};
 use multifactor2_core::books::BookSet;
 use multifactor2_core::facts::TresTotal;
 use multifactor2_core::policy::points::bypass::{Eligible, Overtaken, Started};
 use multifactor2_core::policy::points::{
     JobFacts as Facts, PartitionAt, PointsJob, QosAt, Reader, TargetUsage,
 };
-use multifactor2_core::rules::accuracy::Accuracies;
 use multifactor2_core::rules::grants::{Effects, Granted, Scopes};
-use multifactor2_core::rules::sums::{Model, Readings};
 use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::Node;
 use rustc_hash::{FxHashMap, FxHashSet};

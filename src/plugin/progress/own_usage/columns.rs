@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use multifactor2_accounting::charge::Amounts;
+use multifactor2_accounting::sums::{columns, Recipe};
 use multifactor2_core::books::{BookAt, BookLines};
-use multifactor2_core::rules::charge::Amounts;
-use multifactor2_core::rules::sums::{columns, Recipe};
 use rustc_hash::FxHashMap;
 
 use super::counted::{Charged, Metric};

@@ -1,9 +1,9 @@
 //! What our own sums count of a job, and whom it is charged to.
 
+use multifactor2_accounting::charge::{Amounts, Elapsed};
+use multifactor2_accounting::ended::RawCharge;
+use multifactor2_accounting::tally::Charge;
 use multifactor2_core::facts::amount;
-use multifactor2_core::rules::charge::{Amounts, Elapsed};
-use multifactor2_core::rules::ended::RawCharge;
-use multifactor2_core::rules::tally::Charge;
 
 use crate::host::access::Write;
 use crate::host::records::{Association, Job, Qos};

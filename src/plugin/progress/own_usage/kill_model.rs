@@ -1,9 +1,9 @@
 //! Models slurmctld with our own sums of usage, in any order of events, to show that every second that a job runs is counted once. A kill
 //! loses what slurmctld loses too: jobs that have ended since the last cycle.
 
-use multifactor2_core::rules::sums::Cycle;
-use multifactor2_core::rules::tally::TallyPlace;
-use multifactor2_core::rules::tally::{Charge, Tally};
+use multifactor2_accounting::sums::Cycle;
+use multifactor2_accounting::tally::TallyPlace;
+use multifactor2_accounting::tally::{Charge, Tally};
 use proptest::prelude::*;
 
 use super::*;

@@ -43,11 +43,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use multifactor2_accounting::ended::Ended;
+use multifactor2_accounting::measures::Measures;
+use multifactor2_accounting::sums::{Model, Readings, Recipe, Sums, WindowAmounts};
+use multifactor2_accounting::sums_file;
 use multifactor2_core::books::BookLines;
-use multifactor2_core::rules::ended::Ended;
-use multifactor2_core::rules::measures::Measures;
-use multifactor2_core::rules::sums::{Model, Readings, Recipe, Sums, WindowAmounts};
-use multifactor2_core::rules::sums_file;
 use multifactor2_core::rules::targets::KeptSteps;
 use multifactor2_core::settings::Settings;
 use tracing::{error, info};

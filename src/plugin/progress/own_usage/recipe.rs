@@ -1,8 +1,8 @@
 //! Which of our own sums the settings in force need.
 
+use multifactor2_accounting::sums::{columns, Recipe};
 use multifactor2_core::books::BookLines;
 use multifactor2_core::policy::points::Points;
-use multifactor2_core::rules::sums::{columns, Recipe};
 use multifactor2_core::settings::Settings;
 
 /// For a share tree in windows; empty if it uses none.

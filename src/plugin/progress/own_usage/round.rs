@@ -4,13 +4,13 @@
 //! Nothing changes before [`Round::finish`]: a cycle that fails before it has counted nothing, and the next one counts from the same time
 //! on.
 
+use multifactor2_accounting::charge::{Amounts, Elapsed, JobTimes, Period, END_CHARGED};
+use multifactor2_accounting::ended::Ended;
+use multifactor2_accounting::raw_usage::Seen;
+use multifactor2_accounting::sums::{columns, Beginning, Cycle, Names, SeenQos, Sums};
+use multifactor2_accounting::tally::{Charge, Tally, TallyPlace};
 use multifactor2_core::decay::{decay_over, RunDecay};
 use multifactor2_core::facts::{amount, TresTotal};
-use multifactor2_core::rules::charge::{Amounts, Elapsed, JobTimes, Period, END_CHARGED};
-use multifactor2_core::rules::ended::Ended;
-use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{columns, Beginning, Cycle, Names, SeenQos, Sums};
-use multifactor2_core::rules::tally::{Charge, Tally, TallyPlace};
 use rustc_hash::FxHashMap;
 
 use super::columns::Columns;

@@ -19,8 +19,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ended::Ended;
 use super::tally::{Charge, Tally, TallyPlace};
-use super::targets::KeptSteps;
-use super::windows::{self, plus, Windows};
+use multifactor2_core::rules::targets::KeptSteps;
+use multifactor2_core::rules::windows::{self, plus, Windows};
 
 use columns::{rearrange, Column};
 

@@ -2,7 +2,7 @@
 //!
 //! Most jobs of a cycle ran through the same seconds, so how these fall into windows is computed once.
 
-use super::windows::{enter, plus, Windows};
+use multifactor2_core::rules::windows::{enter, plus, Windows};
 
 /// Where a sum is kept, until sums are replaced by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -25,20 +25,19 @@ use std::fmt::Write as _;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
 use super::ended::Ended;
-use super::lines_of_file::{behind_first, not_ours, LAST};
 use super::sums::columns::{self, Column};
 use super::sums::{Association, Kept, Names, Qos, Recipe, Sums};
 use super::tally::Charge;
 use super::tally::TallyPlace;
-use super::windows::Windows;
-use crate::seldom;
+use multifactor2_core::rules::lines_of_file::{behind_first, escaped, not_ours, unescaped, LAST, NONE};
+use multifactor2_core::rules::windows::Windows;
+use multifactor2_core::seldom;
 
 const FIRST: &str = "multifactor2_usage ";
 const VERSION: u32 = 4;
 const WITHOUT_STEPS: u32 = 3;
 const WITHOUT_BOOKS: u32 = 2;
 const OLDEST: u32 = 1;
-const NONE: &str = "-";
 
 /// The end of the year 9999. What is later is not a time.
 const LATEST: i64 = 253_402_300_799;
@@ -184,44 +183,6 @@ fn sorted<K: Ord, V>(map: &rustc_hash::FxHashMap<K, V>) -> Vec<(&K, &V)> {
     let mut all: Vec<_> = map.iter().collect();
     seldom::sort_by(&mut all, |(a, _), (b, _)| a.cmp(b));
     all
-}
-
-/// A name as one word.
-pub(super) fn escaped(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/:@+-".contains(&byte);
-    match name {
-        "" => "%".to_owned(),
-        NONE => "%2d".to_owned(),
-        _ => name.bytes().fold(String::with_capacity(name.len()), |mut text, byte| {
-            if plain(byte) {
-                text.push(char::from(byte));
-            } else {
-                let _ = write!(text, "%{byte:02x}");
-            }
-            text
-        }),
-    }
-}
-
-/// The name of such a word; `None` for another one.
-pub(super) fn unescaped(word: &str) -> Option<String> {
-    if word == "%" {
-        return Some(String::new());
-    }
-    let mut bytes = Vec::with_capacity(word.len());
-    let mut rest = word.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        if *first == b'%' {
-            let (digits, after) = after.split_at_checked(2)?;
-            let digits = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
-            bytes.push(u8::from_str_radix(digits, 16).ok()?);
-            rest = after;
-        } else {
-            bytes.push(*first);
-            rest = after;
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// What a file holds.

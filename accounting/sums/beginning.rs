@@ -3,10 +3,10 @@
 use rustc_hash::FxHashMap;
 
 use super::Sums;
-use crate::rules::ended::Ended;
-use crate::rules::measures::rest;
-use crate::rules::raw_usage::Seen;
-use crate::rules::windows::enter;
+use crate::ended::Ended;
+use crate::measures::rest;
+use crate::raw_usage::Seen;
+use multifactor2_core::rules::windows::enter;
 
 /// What associations have used themselves before sums began.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,7 +46,7 @@ impl Sums {
 mod tests {
     use super::super::{Model, Recipe};
     use super::*;
-    use crate::rules::ended::RawCharge;
+    use crate::ended::RawCharge;
 
     #[test]
     fn each_begins_with_what_it_has_used_itself() {

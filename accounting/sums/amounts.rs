@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::Sums;
-use crate::rules::tally::TallyPlace;
-use crate::rules::windows;
+use crate::tally::TallyPlace;
+use multifactor2_core::rules::windows;
 
 /// Amounts in the latest windows by owner, the current one first; missing ones at the end are 0.
 #[derive(Clone, Debug, Default, PartialEq)]

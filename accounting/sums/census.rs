@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::Sums;
-use crate::rules::ended::Ended;
-use crate::rules::raw_usage::{has_fallen, resets, Remembered, Seen};
+use crate::ended::Ended;
+use crate::raw_usage::{has_fallen, resets, Remembered, Seen};
 
 /// What an association is called. An id that means another one starts empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

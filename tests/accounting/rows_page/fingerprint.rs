@@ -6,6 +6,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use multifactor2_accounting::rule_history::RuleHistory;
+use multifactor2_accounting::sums::{columns, Cycle, Recipe, Sums};
+use multifactor2_accounting::tally::{Tally, TallyPlace};
 use multifactor2_core::books::{BookAt, BookLines, BookSet, Books};
 use multifactor2_core::facts::{Course, Request, TresTotal};
 use multifactor2_core::policy::points::{
@@ -16,9 +19,6 @@ use multifactor2_core::policy::pools::{
 };
 use multifactor2_core::rules::charge_rules::{ChargeFactors, ChargeRules};
 use multifactor2_core::rules::minimum;
-use multifactor2_core::rules::rule_history::RuleHistory;
-use multifactor2_core::rules::sums::{columns, Cycle, Recipe, Sums};
-use multifactor2_core::rules::tally::{Tally, TallyPlace};
 use multifactor2_core::rules::windows::{enter, usage, Windows};
 use multifactor2_core::settings::value::Date;
 use multifactor2_core::settings::Settings;

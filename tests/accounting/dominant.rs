@@ -1,12 +1,12 @@
 //! Dominant shares: against their definition, what they promise, and the sums that they come from.
 
+use multifactor2_accounting::ended::Ended;
+use multifactor2_accounting::measures::Measure;
+use multifactor2_accounting::raw_usage::Seen;
+use multifactor2_accounting::sums::{Cycle, Recipe, Sums};
+use multifactor2_accounting::sums_file::{parse, text};
+use multifactor2_accounting::tally::{Charge, Tally, TallyPlace};
 use multifactor2_core::decay::{decay_factor, decay_over, run_decay};
-use multifactor2_core::rules::ended::Ended;
-use multifactor2_core::rules::measures::Measure;
-use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{Cycle, Recipe, Sums};
-use multifactor2_core::rules::sums_file::{parse, text};
-use multifactor2_core::rules::tally::{Charge, Tally, TallyPlace};
 use multifactor2_core::{FairShare, Node, NodeSpec, ShareTree};
 use multifactor2_fixtures::dominant_model::{shares as model_shares, Used};
 use multifactor2_fixtures::{assert_near, model};

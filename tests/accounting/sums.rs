@@ -4,12 +4,12 @@
 
 use std::collections::HashMap;
 
-use multifactor2_core::rules::ended::{Ended, RawCharge};
-use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{Cycle, Model, Names, Readings, Recipe, SeenQos, Sums};
-use multifactor2_core::rules::sums_file::{parse, text};
-use multifactor2_core::rules::tally::TallyPlace;
-use multifactor2_core::rules::tally::{Charge, Tally};
+use multifactor2_accounting::ended::{Ended, RawCharge};
+use multifactor2_accounting::raw_usage::Seen;
+use multifactor2_accounting::sums::{Cycle, Model, Names, Readings, Recipe, SeenQos, Sums};
+use multifactor2_accounting::sums_file::{parse, text};
+use multifactor2_accounting::tally::TallyPlace;
+use multifactor2_accounting::tally::{Charge, Tally};
 use proptest::prelude::*;
 
 const WINDOWS: Model = Model::Windows { decay: 0.5 };
@@ -610,9 +610,9 @@ proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "(multifactor2_usage 1\n)?(since 1 0\n)?(recipe cpu yes 100 4 0\n)?(all 0\n)?(capacity 0\n)?([a-z]{0,5}( [-0-9a-z.%]{0,6}){0,8}\n){0,5}(end\n)?") {
         if let Ok((sums, jobs)) = parse(&text) {
-            let written = multifactor2_core::rules::sums_file::text(&sums, &jobs);
+            let written = multifactor2_accounting::sums_file::text(&sums, &jobs);
             let (again, jobs) = parse(&written).unwrap();
-            prop_assert_eq!(multifactor2_core::rules::sums_file::text(&again, &jobs), written);
+            prop_assert_eq!(multifactor2_accounting::sums_file::text(&again, &jobs), written);
         }
     }
 }
@@ -640,4 +640,34 @@ fn what_an_ended_job_has_no_more_is_charged_to_nobody() {
     assert_eq!((readings.all, readings.qos[&1]), (40.0, 40.0));
     assert!(readings.partitions.is_empty() && readings.groups.is_empty(), "{readings:?}");
     assert_eq!(readings.qos.get(&2).copied().unwrap_or_default(), 0.0);
+}
+
+#[test]
+fn a_qos_without_decay_has_all_of_a_job_that_has_ended() {
+    let recipe = Recipe { metric: "cpu".to_owned(), halflife: true, ..Recipe::default() };
+    let mut sums = Sums::new(recipe, 1000, 0);
+    let qos = |id, name: &str, decays| SeenQos { id, name: name.to_owned(), decays, raw: 0.0 };
+    let qos = vec![qos(1, "normal", true), qos(2, "kept", false)];
+    sums.survey_qos(&qos);
+    let mut ended = vec![Ended {
+        job: 7,
+        started: 1010,
+        // 20 seconds of 2, of which 30 are left after decay until the job ended.
+        charge: Charge { start: 1010, run: 20.0, rate: 2.0, decayed: 30.0 },
+        qos: [Some(1), Some(2)],
+        ..Ended::default()
+    }];
+    for (now, expected) in [(1100, (15.0, 40.0)), (1200, (7.5, 40.0))] {
+        // What the host says of them is known from the cycle before on.
+        for known in &qos {
+            sums.qos(known.id);
+        }
+        sums.survey_qos(&qos);
+        let mut tally = Tally::default();
+        tally.begin(sums.windows_at(now), 0);
+        sums.settle(Cycle { now, decay: 0.5, last_reset: 0, tally: &tally }, &mut ended);
+        sums.survey_qos(&qos);
+        let readings = sums.readings(Model::HalfLife);
+        assert_eq!((readings.qos[&1], readings.qos[&2]), expected, "at {now}");
+    }
 }

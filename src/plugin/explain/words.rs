@@ -1,15 +1,14 @@
-//! Explains in words why a job has its priority and an association its tickets. The log and every other answer share these lines, so they
-//! say the same.
+//! The lines of `DebugFlags=Priority` in words: why a job has its priority, and an association its tickets.
 
 use std::fmt::Write as _;
 
-use crate::evaluator::FactorConfig;
-use crate::factors::{unshift, Evaluation};
-use crate::facts::Association;
-use crate::policy::points::Parts;
-use crate::policy::pools::JobTickets;
-use crate::rules::charge::{Amounts, Elapsed};
-use crate::tree::USE_PARENT;
+use multifactor2_accounting::charge::{Amounts, Elapsed};
+use multifactor2_core::evaluator::FactorConfig;
+use multifactor2_core::factors::{unshift, Evaluation};
+use multifactor2_core::facts::Association;
+use multifactor2_core::policy::points::Parts;
+use multifactor2_core::policy::pools::JobTickets;
+use multifactor2_core::tree::USE_PARENT;
 
 /// What is said of a job.
 #[derive(Debug, Clone, Copy)]
@@ -206,4 +205,67 @@ pub fn tally(tally: &Tally) -> String {
         }
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights, NICE_OFFSET};
+
+    use super::*;
+
+    #[test]
+    fn a_job_in_words() {
+        let config = FactorConfig {
+            weights: Weights {
+                age: 1000,
+                assoc: 2000,
+                fair_share: 3000,
+                job_size: 4000,
+                partition: 5000,
+                qos: 6000,
+            },
+            tres_weights: Some(vec![100.0, 0.0, 10.0]),
+            max_age: 1000,
+            size: SizePolicy { order: SizeOrder::Large, nodes: NodeCount::Active },
+            no_normal_part: false,
+            no_normal_qos: false,
+            no_normal_tres: false,
+        };
+        let evaluation = Evaluation {
+            age: 250.0,
+            assoc: 1500.0,
+            fair_share: 375.0,
+            job_size: 1000.0,
+            partition: 2500.0,
+            qos: 1500.0,
+            tres: 30.0,
+            site: NICE_OFFSET + 3,
+            nice: NICE_OFFSET + 5,
+        };
+        let explained = ExplainedJob {
+            id: 7,
+            evaluation: &evaluation,
+            points: None,
+            tickets: None,
+            tres: &[25.0, 0.0, 5.0],
+            priority: 7153,
+            variants: &[7153, 1],
+        };
+        assert_eq!(
+            job(&config, &explained, |tres| format!("tres{tres}")),
+            "job 7: age 0.250000 * 1000 = 250.00; association 0.750000 * 2000 = 1500.00; fair-share 0.125000 * 3000 = \
+             375.00; job size 0.250000 * 4000 = 1000.00; partition 0.500000 * 5000 = 2500.00; QOS 0.250000 * 6000 = \
+             1500.00; TRES 30.00 (tres0 0.250000 * 100 = 25.00, tres2 0.500000 * 10 = 5.00); site 3; nice 5; sum \
+             7153.00, priority 7153; by partition and QOS [7153, 1]"
+        );
+    }
+
+    #[test]
+    fn a_cycle_in_words() {
+        let counts = Tally { computed: 9, written: 5, same: 2, held: 1, gone: 1, ..Tally::default() };
+        assert_eq!(
+            tally(&counts),
+            "9 priorities computed: 5 written, 2 unchanged, 1 of held jobs, 1 of jobs that have started or are gone"
+        );
+    }
 }

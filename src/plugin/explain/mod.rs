@@ -1,12 +1,14 @@
-//! Writes the lines of `DebugFlags=Priority` into Slurm's log. The core has their words; building a line costs nothing while the flag is
-//! off.
+//! Writes the lines of `DebugFlags=Priority` into Slurm's log; building a line costs nothing while the flag is off.
 
+mod words;
+
+use multifactor2_accounting::charge::{Amounts, Elapsed};
 use multifactor2_core::evaluator::FactorConfig;
-use multifactor2_core::explain::{self, ExplainedJob, Tally};
 use multifactor2_core::facts;
 use multifactor2_core::policy::pools::Change;
-use multifactor2_core::rules::charge::{Amounts, Elapsed};
 use tracing::info;
+
+pub use words::{ExplainedJob, Numbers, Tally};
 
 use super::standing::{Shown, Standing};
 use crate::faults;
@@ -18,7 +20,7 @@ use crate::host::views;
 
 /// Every factor of a job, its weight, their product and the sum. The caller has asked whether anybody reads it.
 pub fn job<V: Levels>(config: &FactorConfig, lock: &AssocLock<'_, V>, job: &ExplainedJob<'_>) {
-    let line = explain::job(config, job, |tres| lock.tres_name(tres));
+    let line = words::job(config, job, |tres| lock.tres_name(tres));
     info!(target: PRIORITY, "{line}");
 }
 
@@ -45,7 +47,7 @@ pub fn associations(standing: &Standing, lock: &AssocLock<'_, Shares>) {
             let raw_usage = || association.usage().map_or(0.0, |usage| usage.get_ld(|u| u.usage_raw));
             let facts = facts::Association { shares, ..views::association(association) };
             let line =
-                explain::association(&name(association), &facts, usage.unwrap_or_else(raw_usage), numbers);
+                words::association(&name(association), &facts, usage.unwrap_or_else(raw_usage), numbers);
             info!(target: PRIORITY, "{called}{line}");
         });
     }
@@ -65,27 +67,27 @@ fn name<A: Open>(association: Association<'_, A>) -> String {
 /// How much usage decays over the time since the last cycle.
 pub fn decay(seconds: f64, factor: f64, over: f64) {
     if explains() {
-        info!(target: PRIORITY, "{}", explain::decay(seconds, factor, over));
+        info!(target: PRIORITY, "{}", words::decay(seconds, factor, over));
     }
 }
 
 /// What a job adds to the usage of its associations.
 pub fn charge(id: u32, elapsed: &Elapsed, amounts: &Amounts) {
     if explains() {
-        info!(target: PRIORITY, "{}", explain::charge(id, elapsed, amounts));
+        info!(target: PRIORITY, "{}", words::charge(id, elapsed, amounts));
     }
 }
 
 /// What a job that has ended is charged for seconds that it did not run.
 pub fn minimum(id: u32, seconds: i64, amounts: &Amounts) {
     if explains() {
-        info!(target: PRIORITY, "{}", explain::minimum(id, seconds, amounts));
+        info!(target: PRIORITY, "{}", words::minimum(id, seconds, amounts));
     }
 }
 
 /// What became of the priorities that a cycle has computed.
 pub fn tally(tally: &Tally) {
     if explains() {
-        info!(target: PRIORITY, "{}", explain::tally(tally));
+        info!(target: PRIORITY, "{}", words::tally(tally));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::decay::decay_over;
+use multifactor2_core::decay::decay_over;
 
 /// Of one user.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,10 @@
 //! The file of our own sums of usage: how large it is.
 
-use multifactor2_core::rules::raw_usage::Seen;
-use multifactor2_core::rules::sums::{Cycle, Names, Recipe, Sums};
-use multifactor2_core::rules::sums_file::{parse, text};
-use multifactor2_core::rules::tally::TallyPlace;
-use multifactor2_core::rules::tally::{Charge, Tally};
+use multifactor2_accounting::raw_usage::Seen;
+use multifactor2_accounting::sums::{Cycle, Names, Recipe, Sums};
+use multifactor2_accounting::sums_file::{parse, text};
+use multifactor2_accounting::tally::TallyPlace;
+use multifactor2_accounting::tally::{Charge, Tally};
 
 /// The first days of windows of twelve hours.
 const HALF_DAY: i64 = 43_200;

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 
 use rustc_hash::FxHashMap;
 
-use super::lines_of_file::{between, not_ours, LAST};
-use crate::seldom;
+use multifactor2_core::rules::lines_of_file::{between, not_ours, LAST};
+use multifactor2_core::seldom;
 
 /// How a run of a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

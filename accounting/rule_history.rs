@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::charge_rules::{ChargeFactors, ChargeRules};
+use multifactor2_core::rules::charge_rules::{ChargeFactors, ChargeRules};
 
 /// Rules that hold, and those that held before them and not for all seconds that are still to be charged.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +27,7 @@ impl RuleHistory {
     }
 
     /// The same for the seconds from `start` to `end`, which is now, without lines that count only at some hours. Rules follow each other
-    /// where such a line begins or stops counting. The second before `start` is like those after it. `offset` is that of [`hours::parts`].
+    /// where such a line begins or stops counting. The second before `start` is like those after it. `offset` is that of [`multifactor2_core::rules::hours::parts`].
     ///
     /// What is longer ago than [`LONGEST`] seconds is charged like what follows it.
     #[must_use]
@@ -126,7 +126,8 @@ mod tests {
     #![allow(clippy::float_cmp)] // products of numbers that are exact
 
     use super::*;
-    use crate::settings::Settings;
+    use multifactor2_core::settings::Settings;
+    use proptest::prelude::*;
 
     /// Midnight before a Monday, in UTC.
     const MONDAY: i64 = 1_795_392_000;
@@ -217,5 +218,62 @@ mod tests {
         assert_eq!((now.former.len(), now.current.partitions.of("p").usage), (0, 2.0), "the second before");
         let ages = history.divided(0, MONDAY, |_| Some(0));
         assert_eq!(ages.former.len(), 2 * 400 - 1);
+    }
+
+    #[test]
+    fn lines_with_hours_hold_for_the_seconds_in_them_and_multiply_with_others() {
+        let timed = rules(
+            "Charge=Partition Name=p Factor=2\nCharge=Partition Name=p Factor=0.5 Days=Mon-Fri Hours=18:00-06:00\n\
+             Charge=QOS Name=q Factor=10 Days=Sat,Sun",
+        );
+        assert!(timed.are_timed() && !timed.are_none());
+        let history = RuleHistory { former: vec![], current: timed };
+        let of = |start: i64, end: i64| {
+            let divided = history.divided(start, end, |_| Some(0));
+            let within = divided.within(start, end);
+            #[allow(clippy::cast_precision_loss)] // seconds
+            let run = (end - start) as f64;
+            let all: Vec<&ChargeRules> = within.all().collect();
+            let names: [fn(&ChargeRules) -> ChargeFactors; 2] =
+                [|rules| rules.partitions.of("p"), |rules| rules.qos.of("Q")];
+            names.map(|of| within.mean(start, run, |at| of(all[at])).usage)
+        };
+        let hour = 3600;
+        // Half an hour of the night and as much of the day.
+        assert_eq!(of(MONDAY + 11 * hour / 2, MONDAY + 13 * hour / 2), [1.5, 1.0]);
+        assert_eq!(of(MONDAY + 12 * hour, MONDAY + 13 * hour), [2.0, 1.0]);
+        // The last hour of a Friday and the first of a Saturday.
+        assert_eq!(of(MONDAY + (5 * 24 - 1) * hour, MONDAY + (5 * 24 + 1) * hour), [1.5, 5.5]);
+        // A whole week: 60 of 168 hours at night, 48 on the weekend.
+        let [p, q] = of(MONDAY, MONDAY + 7 * 24 * hour);
+        assert!(
+            (p - (60.0 + 108.0 * 2.0) / 168.0).abs() < 1e-12 && (q - (120.0 + 480.0) / 168.0).abs() < 1e-12
+        );
+        // The second before a job's end, where that is a border.
+        let last = MONDAY + 6 * hour;
+        assert_eq!(of(last - 1, last), [1.0, 1.0]);
+    }
+
+    proptest! {
+        #![proptest_config(multifactor2_fixtures::seeded())]
+
+        /// Against counting second by second.
+        #[test]
+        fn the_mean_is_that_of_all_seconds(
+            changes in prop::collection::vec((0_i64..300, 0_u32..8), 0..4), start in 0_i64..300, run in 1_u32..100,
+            last in 0_u32..8,
+        ) {
+            let mut changes = changes;
+            changes.sort_unstable();
+            let former = changes.iter().map(|(until, _)| (*until, ChargeRules::default())).collect();
+            let history = RuleHistory { former, current: ChargeRules::default() };
+            let factor = |at: usize| f64::from(changes.get(at).map_or(last, |(_, factor)| *factor));
+            let found = history.within(i64::MIN, i64::MAX).mean(start, f64::from(run), |at| ChargeFactors { usage: factor(at), limits: 1.0 });
+            let sum: f64 = (start..start + i64::from(run))
+                .map(|second| factor(changes.iter().take_while(|(until, _)| *until <= second).count()))
+                .sum();
+            prop_assert!((found.usage * f64::from(run) - sum).abs() < 1e-6);
+            prop_assert!((found.limits - 1.0).abs() < 1e-12);
+        }
     }
 }

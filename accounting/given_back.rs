@@ -64,7 +64,7 @@ impl GivenBack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::charge::Period;
+    use crate::charge::Period;
     use proptest::prelude::*;
 
     const START: i64 = 1_000_000;

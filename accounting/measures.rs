@@ -11,8 +11,8 @@
 
 use super::sums::{columns, Sums};
 use super::tally::TallyPlace;
-use super::windows::{self, plus};
-use crate::tree::{at, Node, ShareTree};
+use multifactor2_core::rules::windows::{self, plus};
+use multifactor2_core::tree::{at, Node, ShareTree};
 
 /// A rest that is a smaller part than this of what it was taken from is none.
 const SMALLEST_REST: f64 = 1e-9;

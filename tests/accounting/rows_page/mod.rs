@@ -139,7 +139,7 @@ struct TsvRow {
 
 /// All rows of the file.
 fn rows() -> Vec<TsvRow> {
-    let text = project::read("tests/core/rows.tsv");
+    let text = project::read("tests/accounting/rows.tsv");
     let mut lines = text.lines();
     assert!(lines.next().is_some_and(|line| line.starts_with('#')), "the first line names the columns");
     lines
@@ -179,7 +179,10 @@ fn exists(sources: &BTreeMap<String, String>, test: &str) -> bool {
     let file = |path: &str| {
         let path = path.replace("::", "/");
         let places = [format!("{path}.rs"), format!("{path}/mod.rs")];
-        let below = places.iter().map(|place| format!("core/{place}")).collect::<Vec<_>>();
+        let below = ["core", "accounting"]
+            .iter()
+            .flat_map(|of| places.iter().map(move |place| format!("{of}/{place}")));
+        let below = below.collect::<Vec<_>>();
         places.iter().chain(&below).find_map(|place| sources.get(place))
     };
     let in_module = |(module, function): (&str, &str)| {

@@ -9,15 +9,14 @@
 //! | `accuracy USER AT USED REQUESTED` | seconds, as of a time |
 //! | `end` | the last, without which the file is not whole |
 //!
-//! Names are written as in [`super::sums_file`].
+//! Names are written as in [`escaped`].
 
 use std::fmt::Write as _;
 
 use super::accuracy::{Accuracies, Accuracy};
-use super::lines_of_file::{between, not_ours, LAST};
-use super::sums_file::{escaped, unescaped};
-use crate::policy::points::bypass::Overtaken;
-use crate::seldom;
+use multifactor2_core::policy::points::bypass::Overtaken;
+use multifactor2_core::rules::lines_of_file::{between, escaped, not_ours, unescaped, LAST};
+use multifactor2_core::seldom;
 
 const FIRST: &str = "multifactor2_points ";
 const VERSION: u32 = 1;

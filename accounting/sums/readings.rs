@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::columns::Column;
 use super::{Kept, Sums};
-use crate::rules::tally::TallyPlace;
-use crate::rules::windows::{self, plus};
+use crate::tally::TallyPlace;
+use multifactor2_core::rules::windows::{self, plus};
 
 /// Which of the sums is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]

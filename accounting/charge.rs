@@ -3,11 +3,9 @@
 //! Two clocks run. Usage grows for as long as a job runs. The run-minutes that limits had reserved for it (start to time limit) are given
 //! back, so a job that runs past its limit gives back no more than was taken.
 
-use super::charge_rules::ChargeFactors;
-use crate::decay::RunDecay;
-
-/// Count of a TRES that a job holds without consuming it (`NO_CONSUME_VAL64`).
-pub const NO_CONSUME: u64 = 0xffff_ffff_ffff_fffd;
+use multifactor2_core::decay::RunDecay;
+use multifactor2_core::facts::NO_CONSUME;
+use multifactor2_core::rules::charge_rules::ChargeFactors;
 
 /// The expected end time that marks a job whose end was already charged (`NO_VAL`).
 pub const END_CHARGED: i64 = 0xffff_fffe;
@@ -208,7 +206,7 @@ pub(super) fn truncated(value: f64) -> u64 {
 #[allow(clippy::float_cmp)] // equality to the bit is what is promised
 mod tests {
     use super::*;
-    use crate::decay::decay_factor;
+    use multifactor2_core::decay::decay_factor;
     use proptest::prelude::*;
 
     const HOUR: i64 = 3600;

@@ -189,7 +189,7 @@ bench: ## measure beside stock priority/multifactor, the core alone, answers of 
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	env -u SLURM_SRC SLURM_SRC_DIRS=$(abspath $(HEADERS)) MULTIFACTOR2_PLUGIN=$(INSTALLED)/bin/$(PLUGIN) \
 		$(CARGO) run --release --locked -q -p slurm-bench -- --older "$$(tests/bench/build-reference)" $(BENCH)
-	env -u SLURM_SRC $(CARGO) bench --locked --workspace --bench engine --bench layout
+	env -u SLURM_SRC $(CARGO) bench --locked --workspace --bench engine --bench accounting --bench layout
 	env -u SLURM_SRC $(CARGO) run --release --locked -q -p multifactor2-replay --example sizes -- --all
 
 # VERSION=1 writes those of the version, too, which only a version replaces.

@@ -14,7 +14,7 @@
 use std::fmt::Write as _;
 
 use super::accuracy::{Accuracies, Accuracy};
-use multifactor2_core::policy::points::bypass::Overtaken;
+use crate::bypass::Overtaken;
 use multifactor2_core::rules::lines_of_file::{between, escaped, not_ours, unescaped, LAST};
 use multifactor2_core::seldom;
 

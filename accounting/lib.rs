@@ -1,5 +1,5 @@
 //! The accounting of `priority/multifactor2`: what jobs are charged, the sums of usage that Slurm does not keep, and the files in which
-//! they and other counts are kept from one slurmctld to the next.
+//! they, other counts and the last good settings are kept from one slurmctld to the next.
 //!
 //! Only the plugin needs this. As in `multifactor2_core`, whose rules it applies, everything works on plain values and knows nothing of
 //! Slurm's records, locks or log.
@@ -24,11 +24,13 @@
 #![warn(unreachable_pub)]
 
 pub mod accuracy;
+pub mod bypass;
 pub mod charge;
 pub mod ended;
 pub mod given_back;
 pub mod interrupted;
 pub mod kept_points;
+pub mod kept_settings;
 pub mod ledger;
 pub mod measures;
 pub mod raw_usage;

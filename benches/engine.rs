@@ -4,8 +4,7 @@
 use std::collections::HashMap;
 use std::hint::black_box;
 
-use criterion::{criterion_group, criterion_main, BatchSize, BenchmarkId, Criterion, Throughput};
-use multifactor2_core::policy::points::bypass::{Eligible, Overtaken, Started};
+use criterion::{criterion_group, criterion_main, BenchmarkId, Criterion, Throughput};
 use multifactor2_core::policy::points::{Points, PointsJob, Request, TargetUsage};
 use multifactor2_core::policy::pools::{order, Extra, Names, Pools, WaitingJob};
 use multifactor2_core::settings::value::Date;
@@ -255,41 +254,5 @@ fn points(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// 100,000 jobs wait in three partitions, and 2,000 have started; a tenth of those that wait are new.
-fn overtaken(criterion: &mut Criterion) {
-    let mut random = random();
-    let waiting: Vec<Eligible> = (0..JOBS)
-        .map(|id| Eligible {
-            id,
-            submit: 10,
-            array: 0,
-            since: if id % 10 == 0 { 100 + i64::from(random() % 300) } else { 10 },
-            partition: random() % 3,
-            priority: random(),
-        })
-        .collect();
-    let started: Vec<Started> = (0..2_000)
-        .map(|id| Started {
-            id: JOBS + id,
-            start: 100 + i64::from(random() % 300),
-            partition: random() % 3,
-            priority: random(),
-        })
-        .collect();
-    let known = Overtaken::kept(100, waiting.iter().map(|job| (job.id, job.submit, 7)));
-    let mut group = criterion.benchmark_group("overtaken");
-    group.bench_function("2000 starts", |bench| {
-        bench.iter_batched(
-            || known.clone(),
-            |mut known| {
-                known.note(black_box(&waiting), black_box(&started), 400);
-                known
-            },
-            BatchSize::LargeInput,
-        );
-    });
-    group.finish();
-}
-
-criterion_group!(benches, build, distribute, overtaken, points, pools);
+criterion_group!(benches, build, distribute, points, pools);
 criterion_main!(benches);

@@ -3,7 +3,7 @@
 //! They come from `PriorityParameters=` in slurm.conf and from `multifactor2.conf` in the same directory, in Slurm's key=value style.
 //! [`text`] reads the style and [`files`] follows `Include`. [`schema`] compares the text with a table of known settings, [`value`] reads
 //! single values, [`declare`] turns one declaration per setting into table and struct, and [`table`] holds those declarations. `loading`
-//! gives the result, which [`kept`] saves for the next process. `together` and `effects` compare settings with each other, [`advice`] with
+//! gives the result, which the plugin saves for the next process. `together` and `effects` compare settings with each other, [`advice`] with
 //! slurm.conf, and `enforced` with what slurmctld enforces. `shown` formats them for a line of the log.
 //!
 //! Every problem is a value ([`report`]) that names file, line, value and what is allowed. Nothing here logs or knows Slurm's types.
@@ -13,7 +13,6 @@ pub mod declare;
 mod effects;
 pub mod enforced;
 pub mod files;
-pub mod kept;
 mod loading;
 mod public;
 pub mod report;

@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use multifactor2_core::settings::{kept, Settings};
+use multifactor2_accounting::kept_settings as kept;
+use multifactor2_core::settings::Settings;
 use std::path::Path;
 
 fuzz_target!(|text: &str| {

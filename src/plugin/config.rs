@@ -15,6 +15,7 @@ use crate::host::clock::LocalCalendar;
 use crate::host::prefetch::Touched;
 use crate::host::views::{self, Wanted};
 use crate::host::{clock, constants, Host};
+use multifactor2_accounting::kept_settings as kept;
 use multifactor2_accounting::rule_history::RuleHistory;
 use multifactor2_core::books::BookLines;
 use multifactor2_core::calendar::{Calendar, ResetPeriod};
@@ -26,7 +27,7 @@ use multifactor2_core::rules::charge_rules::ChargeRules;
 use multifactor2_core::rules::grants::Sequences;
 use multifactor2_core::settings::advice::Beside;
 use multifactor2_core::settings::{
-    kept, ActiveJobs, Enforced, Errors, FileFound, Loaded, Outcome, Settings, SettingsKeeper,
+    ActiveJobs, Enforced, Errors, FileFound, Loaded, Outcome, Settings, SettingsKeeper,
 };
 
 /// `PriorityFlags`, the same bits in every release.

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use multifactor2_core::settings::kept;
+use multifactor2_accounting::kept_settings as kept;
 use tracing::error;
 
 use super::sync::{Condvar, Mutex};

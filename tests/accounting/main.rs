@@ -2,6 +2,7 @@
 
 mod books;
 mod dominant;
+mod kept_settings;
 mod rows_page;
 mod sums;
 mod sums_size;

@@ -8,7 +8,6 @@
 
 mod associations;
 mod beyond;
-pub mod bypass;
 mod component;
 mod in_books;
 mod job;

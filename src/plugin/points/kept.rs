@@ -6,9 +6,9 @@
 //! known.
 
 use multifactor2_accounting::accuracy::Accuracies;
+use multifactor2_accounting::bypass::Started;
 use multifactor2_accounting::kept_points::KeptPoints;
 use multifactor2_core::decay::decay_factor;
-use multifactor2_core::policy::points::bypass::Started;
 use multifactor2_core::policy::points::Needs;
 use tracing::error;
 

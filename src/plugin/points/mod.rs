@@ -20,7 +20,7 @@ use crate::host::locks::{AssocLock, Levels};
 use crate::host::records::Job;
 use crate::host::views;
 use multifactor2_accounting::accuracy::Accuracies;
-use multifactor2_core::policy::points::bypass::Overtaken;
+use multifactor2_accounting::bypass::Overtaken;
 use multifactor2_core::policy::points::{Needs, Points, PointsJob, Ranges, Reader, TargetUsage};
 use multifactor2_core::policy::pools::{self, Named};
 use multifactor2_core::rules::grants::{Effects, Granted};

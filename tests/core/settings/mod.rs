@@ -6,7 +6,7 @@ mod charging;
 mod declared;
 mod dominant;
 mod grants;
-mod kept;
+mod keeper;
 mod parser;
 mod points;
 mod policies;

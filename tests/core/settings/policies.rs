@@ -1,13 +1,11 @@
 //! The settings of ticket policies: what each allows, what they say together, and their lines with attributes.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use multifactor2_core::settings::value::Date;
 use multifactor2_core::settings::{
-    kept, Dilution, DilutionUnit, Functional, FunctionalKind, Loaded, Override, OverrideKind, Settings,
-    WrittenAt,
+    Dilution, DilutionUnit, Functional, FunctionalKind, Loaded, Override, OverrideKind, Settings, WrittenAt,
 };
 use proptest::prelude::*;
 
@@ -150,15 +148,12 @@ fn everything_is_read_shown_and_kept() {
     let shown =
         all().to_string().replace(" Override=", "\nOverride=").replace(" Functional=", "\nFunctional=");
     assert_eq!(Settings::parse(&shown, "log").unwrap().settings, all(), "{shown}");
-    // The file for the next process.
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join(kept::NAME);
-    kept::keep(&file, &kept::text(&loaded, Path::new("/etc/f"))).unwrap();
-    assert_eq!(kept::read(&file), Ok(Some(all())));
-    let text = fs::read_to_string(&file).unwrap();
+    // What is kept for the next process.
+    let written = &loaded.written;
+    assert_eq!(Settings::parse(written, "kept").unwrap().settings, all());
     let line =
         "Override=User Name=alice,bob Tickets=1000 From=2027-01-18 Until=2027-01-31 Shared=no # /etc/f line 5\n";
-    assert!(text.contains(line), "{text}");
+    assert!(written.contains(line), "{written}");
 }
 
 #[test]

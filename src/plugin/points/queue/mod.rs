@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use multifactor2_accounting::accuracy::Accuracies;
+use multifactor2_accounting::bypass::{Eligible, Overtaken, Started};
 use multifactor2_accounting::sums::{Model, Readings};
 use multifactor2_core::books::BookSet;
 use multifactor2_core::facts::TresTotal;
-use multifactor2_core::policy::points::bypass::{Eligible, Overtaken, Started};
 use multifactor2_core::policy::points::{
     JobFacts as Facts, PartitionAt, PointsJob, QosAt, Reader, TargetUsage,
 };

@@ -1,6 +1,6 @@
 //! Which jobs may be overtaken, and which have overtaken others: what `Bypass` counts.
 
-use multifactor2_core::policy::points::bypass::{Eligible, Started};
+use multifactor2_accounting::bypass::{Eligible, Started};
 
 use super::{PointsQueue, NONE};
 use crate::host::access::Open;

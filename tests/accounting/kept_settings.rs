@@ -1,28 +1,14 @@
-//! The last good settings: in the process, and in the file that the next one finds.
+//! The last good settings, in the file that the next process finds.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use multifactor2_core::settings::{kept, Loaded, Outcome, Settings, SettingsKeeper};
+use multifactor2_accounting::kept_settings as kept;
+use multifactor2_core::settings::{Loaded, Settings};
 
-use super::{eligible, pending};
-
-#[test]
-fn good_settings_survive_bad_ones() {
-    let good = || Settings::parse("ActiveJobs=pending", "f");
-    let bad = || Settings::parse("ActiveJobs=x", "f");
-    let mut keeper = SettingsKeeper::new();
-    assert!(matches!(keeper.reload(bad()), Outcome::Refused(_)));
-    assert_eq!(keeper.current(), None);
-    assert_eq!(keeper.reload(good()), Outcome::Fresh(good().unwrap()));
-    assert_eq!(keeper.reload(bad()), Outcome::Kept(pending(), bad().unwrap_err()));
-    assert_eq!(keeper.current(), Some(&pending()));
-    // What an earlier process kept is newer than what this one remembers.
-    keeper.remember(eligible());
-    assert_eq!(keeper.reload(bad()), Outcome::Kept(eligible(), bad().unwrap_err()));
-    let none = Settings::parse("", "f");
-    assert_eq!(keeper.reload(none.clone()), Outcome::Fresh(none.unwrap()));
+fn pending() -> Settings {
+    Settings::parse("ActiveJobs=pending", "f").unwrap().settings
 }
 
 /// A directory with a file of kept settings, where it is, and what it was made from.
@@ -50,7 +36,7 @@ fn kept_settings_are_text_with_version_and_origin_and_private() {
     assert_eq!(fs::metadata(&file).unwrap().ino(), meta.ino());
     let none = Settings::load(None, &directory.path().join("none")).unwrap();
     assert_eq!(kept::keep(&file, &kept::text(&none, Path::new("/etc/f"))).unwrap(), None);
-    assert_eq!(kept::read(&file), Ok(Some(eligible())), "no configuration at all is good");
+    assert_eq!(kept::read(&file), Ok(Some(Settings::default())), "no configuration at all is good");
     let files = fs::read_dir(directory.path()).unwrap().count();
     assert_eq!(files, 1, "nothing else stays behind");
     assert_eq!(kept::read(&directory.path().join("none")), Ok(None));

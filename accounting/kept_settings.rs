@@ -10,8 +10,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::loading::{Loaded, PARAMETERS};
-use super::table::Settings;
+use multifactor2_core::settings::{Loaded, Settings, PARAMETERS};
 
 /// The name of the file, in the directory where the daemon keeps its state.
 pub const NAME: &str = "multifactor2_settings";
@@ -117,7 +116,8 @@ pub fn parse(text: &str, name: &str) -> Result<Settings, String> {
     match version {
         Some(VERSION) if text.ends_with(&format!("\n{LAST}")) => {
             let loaded = Settings::parse(text, name);
-            let first = |errors: &super::Errors| errors.iter().next().map(ToString::to_string);
+            let first =
+                |errors: &multifactor2_core::settings::Errors| errors.iter().next().map(ToString::to_string);
             loaded.map(|loaded| loaded.settings).map_err(|errors| first(&errors).unwrap_or_default())
         }
         Some(VERSION) => Err("its end is missing".into()),

@@ -50,7 +50,7 @@
 //! use multifactor2_core::rules::charge_rules::ChargeRules;
 //! use multifactor2_core::settings::Settings;
 //!
-//! let lines = "Charge=QOS Name=night Usage=0.5";
+//! let lines = "Charge=QOS Name=night Factor=0.5";
 //! let rules = ChargeRules::of(&Settings::parse(lines, "example").unwrap().settings);
 //! assert_eq!(rules.qos.of("night").usage, 0.5);
 //! assert_eq!(rules.qos.of("normal").usage, 1.0);

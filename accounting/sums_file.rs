@@ -93,7 +93,7 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
         if names.is_none() && raw.is_none() && sums.kept[place.index()] == Kept::default() {
             continue;
         }
-        let _ = write!(text, "association {id} {} {}", or_none(*parent), or_none(raw.map(Number)));
+        let _ = write!(text, "association {id} {} {}", or_none(*parent), or_none(amount(*raw)));
         match names {
             Some(Names { account, user, partition }) => {
                 for name in [account, user, partition] {
@@ -107,7 +107,7 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
     }
     for (id, known) in sorted(&sums.qos) {
         let name = known.name.as_deref().map(escaped);
-        let (raw, decays) = (or_none(known.raw.map(Number)), yes_no(known.decays));
+        let (raw, decays) = (or_none(amount(known.raw)), yes_no(known.decays));
         let _ = write!(text, "qos {id} {raw} {decays} {}", or_none(name));
         sum(&mut text, known.place);
     }
@@ -164,6 +164,11 @@ impl std::fmt::Display for Number {
             write!(f, "{:?}", self.0)
         }
     }
+}
+
+/// Raw usage of slurmctld's as it can be read back: with negative `TRESBillingWeights` it may be less than nothing.
+fn amount(raw: Option<f64>) -> Option<Number> {
+    raw.filter(|raw| raw.is_finite() && *raw >= 0.0).map(Number)
 }
 
 fn yes_no(value: bool) -> &'static str {

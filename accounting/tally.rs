@@ -117,9 +117,7 @@ impl Tally {
         }
         let columns = self.columns[begin..begin + self.width].iter_mut().skip(from);
         for (sum, amount) in columns.zip(amounts) {
-            if amount.is_finite() && *amount > 0.0 {
-                *sum = plus(*sum, *amount);
-            }
+            *sum = plus(*sum, counted(*amount));
         }
     }
 
@@ -155,6 +153,15 @@ impl Tally {
                 enter(&mut self.older[at], *age, amount);
             }
         }
+    }
+}
+
+/// What counts of an amount: nothing of what is less than nothing, as with negative `TRESBillingWeights`, or no number.
+pub fn counted(amount: f64) -> f64 {
+    if amount.is_finite() && amount > 0.0 {
+        amount
+    } else {
+        0.0
     }
 }
 

@@ -7,7 +7,7 @@ use multifactor2_accounting::ended::Ended;
 use multifactor2_accounting::raw_usage::Seen;
 use multifactor2_accounting::sums::{Cycle, Model, Readings, Recipe};
 use multifactor2_accounting::sums_file::{parse, text};
-use multifactor2_accounting::tally::{Charge, TallyPlace, Tally};
+use multifactor2_accounting::tally::{counted, Charge, TallyPlace, Tally};
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
@@ -51,7 +51,7 @@ fuzz_target!(|input: Input| {
         sums.follow(&recipe, &mut ended);
         let (job, association, start, run, rate, decayed) = input.job;
         let charge = Charge { start, run, rate, decayed }.finite();
-        let columns = vec![rate, decayed, 0.0, run];
+        let columns = [rate, decayed, 0.0, run].map(counted).to_vec();
         ended.push(Ended { job, charge, columns, association: Some(association), ..Ended::default() });
         let mut tally = Tally::default();
         tally.begin(sums.windows_at(input.now), sums.width());

@@ -93,3 +93,29 @@ fn books_have_what_raw_usage_gets_with_and_without_reports_of_ends_and_decay() -
     }
     Ok(())
 }
+
+/// As with `TRESBillingWeights=CPU=-1.0`: the file with what waits of a job that has ended, and with slurmctld's raw usage, is read by the
+/// next process.
+#[test]
+fn less_than_nothing_counts_nothing_and_can_be_read_back() -> HostResult<()> {
+    let mut host = begin(SETTINGS, LIMITS)?;
+    host.init()?;
+    host.jobs(&[running(1).partitions(["batch".to_owned()]).start_time(NOW).billable_tres(-4.0)])?;
+    host.set_clock(NOW + 100)?;
+    host.cycle()?;
+    host.set_clock(NOW + 150)?;
+    host.jobs(&[Job::new(1_u32).state(state::COMPLETE).end_time(NOW + 150)])?;
+    host.job_end(1)?;
+    assert!(
+        host.dump_association(ALICE)?.usage_raw.to_f64() < 0.0,
+        "slurmctld's own usage is less than nothing"
+    );
+    host.fini()?;
+    assert_eq!(in_books(&host), [0.0; 2]);
+    host.init()?;
+    host.set_clock(NOW + 200)?;
+    host.cycle()?;
+    let log = host.quit()?;
+    assert!(!log.contains("cannot use"), "{log}");
+    Ok(())
+}

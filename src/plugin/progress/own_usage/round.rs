@@ -8,7 +8,7 @@ use multifactor2_accounting::charge::{Amounts, Elapsed, JobTimes, Period, END_CH
 use multifactor2_accounting::ended::Ended;
 use multifactor2_accounting::raw_usage::Seen;
 use multifactor2_accounting::sums::{columns, Beginning, Cycle, Names, SeenQos, Sums};
-use multifactor2_accounting::tally::{Charge, Tally, TallyPlace};
+use multifactor2_accounting::tally::{counted, Charge, Tally, TallyPlace};
 use multifactor2_core::decay::{decay_over, RunDecay};
 use multifactor2_core::facts::{amount, TresTotal};
 use rustc_hash::FxHashMap;
@@ -85,7 +85,7 @@ impl Counting<'_> {
                 let metric = Metric::of(&ends.recipe.metric, || find(&ends.recipe.metric));
                 let mut all = vec![0.0; columns::count(&ends.recipe)];
                 Columns::of(&ends.recipe, &ends.books, find).each(job, amounts, charged, |from, used| {
-                    all[from..from + used.len()].copy_from_slice(used);
+                    all[from..].iter_mut().zip(used).for_each(|(all, used)| *all = counted(*used));
                 });
                 let Charged { started, raw, .. } = charged;
                 let ended = Ended {

@@ -141,8 +141,8 @@ memcheck: ## run the in-process tests under AddressSanitizer, UBSan (the shim) a
 	slurm-headers/fetch-source.sh $(HEADERS) >/dev/null
 	tests/memcheck.sh $(abspath $(HEADERS))
 
-miri: ## run the tests of the core and of the boundary's plain memory under Miri (needs its nightly toolchain)
-	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=8 $(CARGO) miri test --locked -p multifactor2-core --lib
+miri: ## run the tests of core, accounting and of the boundary's plain memory under Miri (needs its nightly toolchain)
+	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=8 $(CARGO) miri test --locked -p multifactor2-core -p multifactor2-accounting --lib
 	MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) miri test --locked -p slurm-multifactor2 --lib -- host::layout host::records host::live
 
 test-parity: ## the long comparisons with stock priority/multifactor in real clusters (ten minutes)

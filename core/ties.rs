@@ -27,7 +27,7 @@ const SETTLED_BITS: u32 = 6;
 /// nearly zero or infinite, stay as they are.
 pub fn settled(number: f64) -> f64 {
     let bits = number.to_bits();
-    let settled = f64::from_bits((bits + (1 << (SETTLED_BITS - 1))) >> SETTLED_BITS << SETTLED_BITS);
+    let settled = f64::from_bits(bits.wrapping_add(1 << (SETTLED_BITS - 1)) >> SETTLED_BITS << SETTLED_BITS);
     if number.is_normal() && settled.is_finite() {
         settled
     } else {
@@ -91,7 +91,10 @@ mod tests {
                 "{number} has no bits to lose, or may lose none"
             );
         }
-        assert!(settled(f64::NAN).is_nan());
+        // The last one is as large as a number of 64 bits can be.
+        for nan in [f64::NAN, -f64::NAN, f64::from_bits(u64::MAX)] {
+            assert!(settled(nan).is_nan());
+        }
         let larger = 1.0 + 1e-11;
         assert!(settled(larger) > 1.0 && rank(larger) > rank(1.0));
         assert!(

@@ -12,7 +12,8 @@ fuzz_target!(|text: &str| {
             let again = loaded.settings.to_string();
             let same = Settings::parse(&again, "again").expect("what we write we can read");
             assert_eq!(loaded.settings, same.settings);
-            assert!(same.warnings.is_empty(), "{again}");
+            // Of lines without effect.
+            assert!(same.warnings.len() <= loaded.warnings.len(), "{again}");
             assert!(loaded.warnings.iter().all(|warning| !warning.to_string().is_empty()));
             let kept = kept::text(&loaded, Path::new(text));
             assert_eq!(kept::parse(&kept, "kept").as_ref(), Ok(&loaded.settings), "{kept}");

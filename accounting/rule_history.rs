@@ -27,7 +27,8 @@ impl RuleHistory {
     }
 
     /// The same for the seconds from `start` to `end`, which is now, without lines that count only at some hours. Rules follow each other
-    /// where such a line begins or stops counting. The second before `start` is like those after it. `offset` is that of [`multifactor2_core::rules::hours::parts`].
+    /// where such a line begins or stops counting. The second before `start` is like those after it. `offset` says
+    /// how many seconds local clocks are ahead of UTC at a time; if it cannot, UTC counts.
     ///
     /// What is longer ago than [`LONGEST`] seconds is charged like what follows it.
     #[must_use]

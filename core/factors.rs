@@ -212,7 +212,7 @@ pub struct Evaluation {
     pub partition: f64,
     /// The QOS' priority.
     pub qos: f64,
-    /// The result of [`weigh_tres`], weighted from the beginning.
+    /// The result of [`weighted_tres`], weighted from the beginning.
     pub tres: f64,
     /// Site factor, shifted by [`NICE_OFFSET`].
     pub site: u32,

@@ -4,7 +4,7 @@
 //! the first. Raw usage of associations, which only fair-share uses, is multiplied by the second.
 //!
 //! Lines with `Days` or `Hours` count by the local clock. Before seconds are charged, time is divided where such a line begins or stops
-//! counting ([`RuleHistory::divided`](super::rule_history::RuleHistory::divided)). Within a part all lines are constant.
+//! counting ([`ChargeRules::divided`]). Within a part all lines are constant.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -435,7 +435,7 @@ impl Account {
     }
 
     /// The usage of each period.
-    pub(crate) fn amounts(&self) -> Vec<i128> {
+    pub fn amounts(&self) -> Vec<i128> {
         (1..=self.used.len().max(self.corrected.len())).map(|period| self.amount(period)).collect()
     }
 

@@ -273,6 +273,7 @@ lint: ## formatting and clippy, as the tests of a change check them
 	tests/extend/run check
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets --features slurm-headers/layouts,slurm-releases/full -- -D warnings
+	$(CARGO) clippy --locked --features faults --test faults -- -D warnings
 	cd fuzz && $(CARGO) check --locked --no-default-features --target-dir $(CURDIR)/target
 
 clean: ## remove what was built

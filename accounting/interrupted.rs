@@ -7,10 +7,9 @@
 
 use std::fmt::Write as _;
 
-use rustc_hash::FxHashMap;
-
 use multifactor2_core::rules::lines_of_file::{between, not_ours, LAST};
 use multifactor2_core::seldom;
+use rustc_hash::FxHashMap;
 
 /// How a run of a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

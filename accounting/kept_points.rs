@@ -13,10 +13,11 @@
 
 use std::fmt::Write as _;
 
-use super::accuracy::{Accuracies, Accuracy};
-use crate::bypass::Overtaken;
 use multifactor2_core::rules::lines_of_file::{between, escaped, not_ours, unescaped, LAST};
 use multifactor2_core::seldom;
+
+use super::accuracy::{Accuracies, Accuracy};
+use super::bypass::Overtaken;
 
 const FIRST: &str = "multifactor2_points ";
 const VERSION: u32 = 1;

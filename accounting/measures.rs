@@ -9,10 +9,11 @@
 //! The default book has the usage of all jobs less that of jobs in books. It is never less than 0, and it is 0 where the rest is a rounding
 //! error.
 
-use super::sums::{columns, Sums};
-use super::tally::TallyPlace;
 use multifactor2_core::rules::windows::{self, plus};
 use multifactor2_core::tree::{at, Node, ShareTree};
+
+use super::sums::{columns, Sums};
+use super::tally::TallyPlace;
 
 /// A rest that is a smaller part than this of what it was taken from is none.
 const SMALLEST_REST: f64 = 1e-9;

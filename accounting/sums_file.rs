@@ -24,14 +24,14 @@
 use std::fmt::Write as _;
 use std::str::{FromStr, SplitAsciiWhitespace};
 
-use super::ended::Ended;
-use super::sums::columns::{self, Column};
-use super::sums::{Association, Kept, Names, Qos, Recipe, Sums};
-use super::tally::Charge;
-use super::tally::TallyPlace;
 use multifactor2_core::rules::lines_of_file::{behind_first, escaped, not_ours, unescaped, LAST, NONE};
 use multifactor2_core::rules::windows::Windows;
 use multifactor2_core::seldom;
+
+use super::ended::Ended;
+use super::sums::columns::{self, Column};
+use super::sums::{Association, Kept, Names, Qos, Recipe, Sums};
+use super::tally::{is_amount, Charge, TallyPlace};
 
 const FIRST: &str = "multifactor2_usage ";
 const VERSION: u32 = 4;
@@ -93,7 +93,7 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
         if names.is_none() && raw.is_none() && sums.kept[place.index()] == Kept::default() {
             continue;
         }
-        let _ = write!(text, "association {id} {} {}", or_none(*parent), or_none(amount(*raw)));
+        let _ = write!(text, "association {id} {} {}", or_none(*parent), or_none(known_amount(*raw)));
         match names {
             Some(Names { account, user, partition }) => {
                 for name in [account, user, partition] {
@@ -107,7 +107,7 @@ pub fn text(sums: &Sums, ended: &[Ended]) -> String {
     }
     for (id, known) in sorted(&sums.qos) {
         let name = known.name.as_deref().map(escaped);
-        let (raw, decays) = (or_none(amount(known.raw)), yes_no(known.decays));
+        let (raw, decays) = (or_none(known_amount(known.raw)), yes_no(known.decays));
         let _ = write!(text, "qos {id} {raw} {decays} {}", or_none(name));
         sum(&mut text, known.place);
     }
@@ -167,8 +167,8 @@ impl std::fmt::Display for Number {
 }
 
 /// Raw usage of slurmctld's as it can be read back: with negative `TRESBillingWeights` it may be less than nothing.
-fn amount(raw: Option<f64>) -> Option<Number> {
-    raw.filter(|raw| raw.is_finite() && *raw >= 0.0).map(Number)
+fn known_amount(raw: Option<f64>) -> Option<Number> {
+    raw.filter(|raw| is_amount(*raw)).map(Number)
 }
 
 fn yes_no(value: bool) -> &'static str {
@@ -308,7 +308,7 @@ impl<'a> Words<'a> {
     }
 
     fn amount(&mut self) -> Option<f64> {
-        self.number::<f64>().filter(|amount| amount.is_finite() && *amount >= 0.0)
+        self.number().filter(|amount| is_amount(*amount))
     }
 
     /// The rest of the line: names, each once.

@@ -43,13 +43,11 @@ impl Charge {
     /// Numbers that are none count nothing.
     #[must_use]
     pub fn finite(self) -> Self {
-        let is_amount = |amount: f64| amount.is_finite() && amount >= 0.0;
         if [self.run, self.rate, self.plain(), self.decayed].into_iter().all(is_amount) {
             self
         } else {
             // It has run all the same, which counts for amounts beside.
-            let run = if is_amount(self.run) { self.run } else { 0.0 };
-            Self { rate: 0.0, decayed: 0.0, run, ..self }
+            Self { rate: 0.0, decayed: 0.0, run: counted(self.run), ..self }
         }
     }
 
@@ -158,11 +156,16 @@ impl Tally {
 
 /// What counts of an amount: nothing of what is less than nothing, as with negative `TRESBillingWeights`, or no number.
 pub fn counted(amount: f64) -> f64 {
-    if amount.is_finite() && amount > 0.0 {
+    if is_amount(amount) {
         amount
     } else {
         0.0
     }
+}
+
+/// Whether a number can be one of what was used.
+pub(crate) fn is_amount(number: f64) -> bool {
+    number.is_finite() && number >= 0.0
 }
 
 #[cfg(test)]

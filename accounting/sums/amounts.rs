@@ -1,10 +1,10 @@
 //! The sums of single windows, to explain where a usage in windows comes from.
 
+use multifactor2_core::rules::windows;
 use rustc_hash::FxHashMap;
 
 use super::Sums;
 use crate::tally::TallyPlace;
-use multifactor2_core::rules::windows;
 
 /// Amounts in the latest windows by owner, the current one first; missing ones at the end are 0.
 #[derive(Clone, Debug, Default, PartialEq)]

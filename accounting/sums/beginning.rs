@@ -1,12 +1,12 @@
 //! How sums begin on a cluster where slurmctld has counted before: with its raw usage, so that nobody starts again at 0.
 
+use multifactor2_core::rules::windows::enter;
 use rustc_hash::FxHashMap;
 
 use super::Sums;
 use crate::ended::Ended;
 use crate::measures::rest;
 use crate::raw_usage::Seen;
-use multifactor2_core::rules::windows::enter;
 
 /// What associations have used themselves before sums began.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -15,12 +15,12 @@ mod census;
 pub mod columns;
 mod readings;
 
+use multifactor2_core::rules::targets::KeptSteps;
+use multifactor2_core::rules::windows::{self, plus, Windows};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ended::Ended;
 use super::tally::{Charge, Tally, TallyPlace};
-use multifactor2_core::rules::targets::KeptSteps;
-use multifactor2_core::rules::windows::{self, plus, Windows};
 
 use columns::{rearrange, Column};
 

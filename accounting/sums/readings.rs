@@ -1,11 +1,11 @@
 //! Reads usage by owner from the sums.
 
+use multifactor2_core::rules::windows::{self, plus};
 use rustc_hash::FxHashMap;
 
 use super::columns::Column;
 use super::{Kept, Sums};
 use crate::tally::TallyPlace;
-use multifactor2_core::rules::windows::{self, plus};
 
 /// Which of the sums is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]

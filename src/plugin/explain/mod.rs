@@ -20,7 +20,7 @@ use crate::host::views;
 
 /// Every factor of a job, its weight, their product and the sum. The caller has asked whether anybody reads it.
 pub fn job<V: Levels>(config: &FactorConfig, lock: &AssocLock<'_, V>, job: &ExplainedJob<'_>) {
-    let line = words::job(config, job, |tres| lock.tres_name(tres));
+    let line = words::job(&config.weights, config.tres_weights.as_deref(), job, |tres| lock.tres_name(tres));
     info!(target: PRIORITY, "{line}");
 }
 

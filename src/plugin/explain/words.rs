@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use multifactor2_accounting::charge::{Amounts, Elapsed};
-use multifactor2_core::evaluator::FactorConfig;
-use multifactor2_core::factors::{unshift, Evaluation};
+use multifactor2_core::factors::{unshift, Evaluation, Weights};
 use multifactor2_core::facts::Association;
 use multifactor2_core::policy::points::Parts;
 use multifactor2_core::policy::pools::JobTickets;
@@ -30,8 +29,13 @@ pub struct ExplainedJob<'a> {
 }
 
 /// Every factor of a job, its weight, their product and the sum. `tres_name` names a TRES by its position.
-pub fn job(config: &FactorConfig, job: &ExplainedJob<'_>, tres_name: impl Fn(usize) -> String) -> String {
-    let (weights, evaluation) = (&config.weights, job.evaluation);
+pub fn job(
+    weights: &Weights,
+    tres_weights: Option<&[f64]>,
+    job: &ExplainedJob<'_>,
+    tres_name: impl Fn(usize) -> String,
+) -> String {
+    let evaluation = job.evaluation;
     let mut line = format!("job {}:", job.id);
     for (name, weight, product) in [
         ("age", weights.age, evaluation.age),
@@ -54,7 +58,7 @@ pub fn job(config: &FactorConfig, job: &ExplainedJob<'_>, tres_name: impl Fn(usi
             tickets.total()
         );
     }
-    if let Some(weights) = &config.tres_weights {
+    if let Some(weights) = tres_weights {
         let _ = write!(line, " TRES {:.2}", evaluation.tres);
         explain_tres(&mut line, job.tres, weights, tres_name);
     }
@@ -209,28 +213,14 @@ pub fn tally(tally: &Tally) -> String {
 
 #[cfg(test)]
 mod tests {
-    use multifactor2_core::factors::{NodeCount, SizeOrder, SizePolicy, Weights, NICE_OFFSET};
+    use multifactor2_core::factors::NICE_OFFSET;
 
     use super::*;
 
     #[test]
     fn a_job_in_words() {
-        let config = FactorConfig {
-            weights: Weights {
-                age: 1000,
-                assoc: 2000,
-                fair_share: 3000,
-                job_size: 4000,
-                partition: 5000,
-                qos: 6000,
-            },
-            tres_weights: Some(vec![100.0, 0.0, 10.0]),
-            max_age: 1000,
-            size: SizePolicy { order: SizeOrder::Large, nodes: NodeCount::Active },
-            no_normal_part: false,
-            no_normal_qos: false,
-            no_normal_tres: false,
-        };
+        let weights =
+            Weights { age: 1000, assoc: 2000, fair_share: 3000, job_size: 4000, partition: 5000, qos: 6000 };
         let evaluation = Evaluation {
             age: 250.0,
             assoc: 1500.0,
@@ -252,7 +242,7 @@ mod tests {
             variants: &[7153, 1],
         };
         assert_eq!(
-            job(&config, &explained, |tres| format!("tres{tres}")),
+            job(&weights, Some(&[100.0, 0.0, 10.0]), &explained, |tres| format!("tres{tres}")),
             "job 7: age 0.250000 * 1000 = 250.00; association 0.750000 * 2000 = 1500.00; fair-share 0.125000 * 3000 = \
              375.00; job size 0.250000 * 4000 = 1000.00; partition 0.500000 * 5000 = 2500.00; QOS 0.250000 * 6000 = \
              1500.00; TRES 30.00 (tres0 0.250000 * 100 = 25.00, tres2 0.500000 * 10 = 5.00); site 3; nice 5; sum \
